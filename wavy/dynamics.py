@@ -1,0 +1,187 @@
+"""The update rules of the book as pure functions on tensors, and their spectrum.
+
+Shapes: a state ``x`` is (..., N, d), N tokens (or nodes) of d channels, with any batch axes before them. The force
+enters as ``ax``, the product A X of the attention matrix and the state, so attention never has to be an (N, N) matrix.
+The step ``tau`` and the mixing coefficient ``lam`` (lambda) have no unit; one layer is one step.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+#: The residual kinds, in the order in which the book introduces them.
+KINDS = ("diffusion", "full", "light", "mix_full", "mix_light")
+
+#: The kinds that have a mixing coefficient lambda.
+MIXED_KINDS = ("light", "mix_full", "mix_light")
+
+
+def diffusion_step(x: Tensor, ax: Tensor, tau: float | Tensor) -> Tensor:
+    """One explicit Euler step of graph diffusion, dX/dt = (A - I) X: equation (D), :eq:`eq-diffusion`.
+
+    X' = tau A X + (1 - tau) X
+
+    Args:
+        x: state X, (..., N, d).
+        ax: A X, same shape.
+        tau: step size.
+
+    Returns:
+        The next state, (..., N, d).
+    """
+    return tau * ax + (1 - tau) * x
+
+
+def wave_step(x: Tensor, y: Tensor, ax: Tensor, tau: float | Tensor) -> tuple[Tensor, Tensor]:
+    """One symplectic Euler step of the wave equation, dX/dt = Y, dY/dt = (A - I) X: equation (W), :eq:`eq-wave`.
+
+    Y' = Y + tau (A X - X),  X' = X + tau Y'
+
+    Args:
+        x: state X, (..., N, d).
+        y: velocity Y, same shape; zero before the first layer.
+        ax: A X, same shape.
+        tau: step size.
+
+    Returns:
+        The next state and the next velocity, each (..., N, d).
+    """
+    y = y + tau * (ax - x)
+    return x + tau * y, y
+
+
+def light_step(x: Tensor, x_prev: Tensor, ax: Tensor, tau: float | Tensor, lam: float | Tensor) -> Tensor:
+    """One light wave step, diffusion with heavy-ball momentum: :eq:`eq-light`.
+
+    X' = tau A X + (1 - tau) X + lambda (X - X_prev)
+
+    Args:
+        x: state X, (..., N, d).
+        x_prev: the state one step earlier, same shape; equal to ``x`` before the first layer.
+        ax: A X, same shape.
+        tau: step size.
+        lam: momentum lambda, a number or one value a channel, (d,).
+
+    Returns:
+        The next state, (..., N, d).
+    """
+    return diffusion_step(x, ax, tau) + lam * (x - x_prev)
+
+
+def mix(x_wave: Tensor, x_diffusion: Tensor, lam: float | Tensor) -> Tensor:
+    """The mixed residual, lambda X'_wave + (1 - lambda) X'_diffusion: :eq:`eq-mix`.
+
+    Args:
+        x_wave: next state of the wave, (..., N, d).
+        x_diffusion: next state of diffusion, same shape.
+        lam: lambda in [0, 1], a number or one value a channel, (d,).
+
+    Returns:
+        The mixed state, (..., N, d).
+    """
+    return lam * x_wave + (1 - lam) * x_diffusion
+
+
+def shadow_energy(x: Tensor, y: Tensor, ax: Tensor, tau: float | Tensor, weight: Tensor | None = None) -> Tensor:
+    """The energy that symplectic Euler conserves exactly while A is frozen: :eq:`eq-shadow-energy`.
+
+    H = 1/2 |Y|^2 + 1/2 <X, L X> - tau/2 <Y, L X>,  L = I - A
+
+    It is conserved when A is symmetric; when A = D^-1 K with K symmetric (detailed balance), in the inner product
+    weighted by pi = D / tr D; for a general A it is not. It is positive for tau^2 mu < 4. Beyond the paper.
+
+    Args:
+        x: state X, (..., N, d).
+        y: velocity Y, same shape.
+        ax: A X, same shape.
+        tau: step size.
+        weight: pi, (N,), the weight of each token in the inner product; ``None`` weighs all by 1.
+
+    Returns:
+        One value a batch entry, (...).
+    """
+    lx = x - ax
+    density = 0.5 * (y * y + x * lx - tau * y * lx)
+    if weight is not None:
+        density = density * weight.unsqueeze(-1)
+    return density.sum(dim=(-2, -1))
+
+
+def mode_factors(mu: Tensor | float, tau: float | Tensor, kind: str, lam: float | Tensor | None = None) -> Tensor:
+    """The factors z by which one mode of L = I - A changes in one layer: :eq:`eq-roots`.
+
+    ========= ====================================================================
+    kind      z
+    ========= ====================================================================
+    diffusion z = 1 - tau mu
+    full      z^2 - (2 - tau^2 mu) z + 1 = 0
+    light     z^2 - (1 + lambda - tau mu) z + lambda = 0
+    mix_full  z^2 - (2 - s mu) z + 1 - (1 - lambda) tau mu = 0
+    mix_light z^2 - (1 + lambda - s mu) z + lambda = 0
+    ========= ====================================================================
+
+    with s = lambda tau^2 + (1 - lambda) tau.
+
+    Args:
+        mu: eigenvalues of L, real or complex, any shape.
+        tau: step size; broadcasts with ``mu``.
+        kind: one of :data:`KINDS`.
+        lam: lambda in [0, 1] for the mixed kinds, broadcasts with ``mu``; ``None`` for diffusion and full.
+
+    Returns:
+        complex128, (..., number of roots): one root for diffusion, else two, the larger modulus first (of a conjugate
+        pair, the one with positive imaginary part).
+
+    Raises:
+        ValueError: unknown kind, or ``lam`` missing, superfluous or outside [0, 1].
+    """
+    _check_kind(kind)
+    mu = torch.as_tensor(mu).to(torch.complex128)
+    tau = torch.as_tensor(tau, dtype=torch.float64)
+    if kind == "diffusion":
+        _check_no_lam(kind, lam)
+        return (1 - tau * mu).unsqueeze(-1)
+    if kind == "full":
+        _check_no_lam(kind, lam)
+        return _monic_roots(2 - tau**2 * mu, torch.ones_like(mu))
+    lam = _checked_lam(kind, lam)
+    step = lam * tau**2 + (1 - lam) * tau
+    if kind == "light":
+        return _monic_roots(1 + lam - tau * mu, lam + 0 * mu)
+    if kind == "mix_light":
+        return _monic_roots(1 + lam - step * mu, lam + 0 * mu)
+    return _monic_roots(2 - step * mu, 1 - (1 - lam) * tau * mu)
+
+
+def _monic_roots(total: Tensor, product: Tensor) -> Tensor:
+    """Roots of z^2 - total z + product, the larger modulus first."""
+    total, product = torch.broadcast_tensors(total, product)
+    root = torch.sqrt(total * total - 4 * product)
+    # The sign that adds to |total| avoids cancellation; the other root then follows from the product.
+    root = torch.where((total.conj() * root).real < 0, -root, root)
+    large = (total + root) / 2
+    small = torch.where(large == 0, torch.zeros_like(large), product / torch.where(large == 0, 1, large))
+    pair = torch.stack([large, small], dim=-1)
+    tie = (pair[..., 0].abs() - pair[..., 1].abs()).abs() <= 1e-12 * pair[..., 0].abs()
+    swap = torch.where(tie, pair[..., 1].imag > pair[..., 0].imag, pair[..., 1].abs() > pair[..., 0].abs())
+    return torch.where(swap.unsqueeze(-1), pair.flip(-1), pair)
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in KINDS:
+        raise ValueError(f"kind: found {kind!r}, allowed {', '.join(KINDS)}")
+
+
+def _check_no_lam(kind: str, lam: object) -> None:
+    if lam is not None:
+        raise ValueError(f"lam: found {lam!r}, but kind {kind!r} has no lambda; allowed None")
+
+
+def _checked_lam(kind: str, lam: float | Tensor | None) -> Tensor:
+    if lam is None:
+        raise ValueError(f"lam: found None, but kind {kind!r} needs lambda; allowed a number or tensor in [0, 1]")
+    lam = torch.as_tensor(lam, dtype=torch.float64)
+    if not bool(((lam >= 0) & (lam <= 1)).all()):
+        raise ValueError(f"lam: found {lam.min().item():g} to {lam.max().item():g}, allowed [0, 1]")
+    return lam

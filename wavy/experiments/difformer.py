@@ -1,0 +1,114 @@
+"""DIFFormer on citation graphs: accuracy against depth for every residual kind."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from wavy.dynamics import MIXED_KINDS
+
+Dataset = Literal["cora", "citeseer", "pubmed", "digits"]
+Kind = Literal["diffusion", "full", "light", "mix_full", "mix_light"]
+Tau = Annotated[float, Field(gt=0, le=1)]
+Depth = Annotated[int, Field(ge=1, le=256)]
+Seed = Annotated[int, Field(ge=0)]
+Epochs = Annotated[int, Field(ge=1)]
+
+#: Weight decay of the published settings; digits is not in them and takes Cora's.
+WEIGHT_DECAY = {"cora": 1e-2, "citeseer": 1.0, "pubmed": 1e-4, "digits": 1e-2}
+
+#: What each scale means where the parameters cell says ``None``.
+SCALES = {
+    "quick": {
+        "depths": (2, 8),
+        "taus": (0.5,),
+        "residuals": ("diffusion", "full", "light", "mix_full"),
+        "seeds": (0,),
+        "epochs": 60,
+    },
+    "cpu": {
+        "depths": (2, 4, 8, 12, 16, 20),
+        "taus": (0.2, 0.5),
+        "residuals": ("diffusion", "light", "full", "mix_full"),
+        "seeds": (0, 1, 2),
+        "epochs": 500,
+    },
+    "gpu": {
+        "depths": (2, 4, 8, 12, 16, 20, 32),
+        "taus": (0.2, 0.5),
+        "residuals": ("diffusion", "full", "light", "mix_full", "mix_light"),
+        "seeds": (0, 1, 2, 3, 4),
+        "epochs": 500,
+    },
+}
+
+
+class DifformerRun(BaseModel):
+    """All that determines the result of one run; the defaults are the published settings for Cora."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    experiment: ClassVar[str] = "difformer"
+    model_name: ClassVar[str] = "DIFFormer"
+
+    dataset: Dataset = "cora"
+    residual: Kind = "diffusion"
+    depth: Depth = 8
+    tau: Tau = 0.5
+    seed: Seed = 0
+    epochs: Epochs = 500
+    theta_init: float | None = Field(None, description="start value of theta; None for kinds without a lambda")
+    lr: float = Field(1e-3, gt=0)
+    weight_decay: float = Field(1e-2, ge=0)
+    dropout: float = Field(0.2, ge=0, lt=1)
+    hidden_channels: int = Field(64, ge=1)
+    heads: int = Field(1, ge=1)
+    kernel: Literal["simple", "sigmoid"] = "simple"
+    operator: Literal["published", "row_stochastic"] = "published"
+    use_weight: bool = False
+    use_source: bool = False
+    use_norm: bool = True
+    normalize_features: bool = True
+    split: Literal["random", "public"] = "random"
+    dtype: Literal["float32", "float64"] = "float32"
+
+
+class DifformerStudy(BaseModel):
+    """The parameters of ``notebooks/difformer``; ``None`` means what the scale says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scale: Literal["quick", "cpu", "gpu"] = Field("quick", description="how much to run: seconds, hours, or a GPU")
+    dataset: Dataset = Field("cora", description="graph to train on")
+    depths: tuple[Depth, ...] | None = Field(None, description="numbers of layers")
+    taus: tuple[Tau, ...] | None = Field(None, description="step sizes, 0 < tau <= 1")
+    residuals: tuple[Kind, ...] | None = Field(None, description="residual kinds")
+    seeds: tuple[Seed, ...] | None = Field(None, description="one run for each; also the seed of the split")
+    epochs: Epochs | None = Field(None, description="training epochs of one run")
+    device: Literal["cpu", "cuda"] = Field("cpu", description="where to train")
+
+    def chosen(self, name: str) -> object:
+        """A parameter's value, or that of the scale where it is ``None``."""
+        value = getattr(self, name)
+        return SCALES[self.scale][name] if value is None else value
+
+    def runs(self) -> list[DifformerRun]:
+        """The runs of the study: seeds outermost, so that a stopped sweep leaves whole comparisons."""
+        return [
+            DifformerRun(
+                dataset=self.dataset,
+                residual=residual,
+                depth=depth,
+                tau=tau,
+                seed=seed,
+                epochs=self.chosen("epochs"),
+                theta_init=0.0 if residual in MIXED_KINDS else None,
+                weight_decay=WEIGHT_DECAY[self.dataset],
+                # Rounding differs between machines; in double precision it does not grow into other predictions.
+                dtype="float64" if self.scale == "quick" else "float32",
+            )
+            for seed in self.chosen("seeds")
+            for depth in self.chosen("depths")
+            for tau in self.chosen("taus")
+            for residual in self.chosen("residuals")
+        ]

@@ -1,0 +1,176 @@
+"""DIFFormer, the graph transformer of the paper's graph experiments, with any residual kind."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from wavy.hosts.attention import KERNELS
+from wavy.hosts.propagation import Propagation
+from wavy.layers import JointDropout, JointLayerNorm, check_width
+from wavy.residual import Residual
+
+#: ``published``: attention + D^-1/2 A D^-1/2. ``row_stochastic``: the mean of attention and D^-1 A.
+OPERATORS = {"published": "sym", "row_stochastic": "row"}
+
+
+class DIFFormerConv(nn.Module):
+    """The operator of one layer, A X: global attention joined with propagation along the edges.
+
+    Args:
+        channels: d, of input and output.
+        heads: attention heads; each has d channels, and their outputs are averaged.
+        kernel: ``simple`` or ``sigmoid``.
+        use_weight: multiply the values by W_V (else the values are X itself).
+
+    Shapes:
+        x and the result: (N, d).
+    """
+
+    def __init__(self, channels: int, heads: int, kernel: str, use_weight: bool) -> None:
+        super().__init__()
+        self.heads, self.attention = heads, KERNELS[kernel]
+        self.Wq = nn.Linear(channels, heads * channels)
+        self.Wk = nn.Linear(channels, heads * channels)
+        self.Wv = nn.Linear(channels, heads * channels) if use_weight else None
+
+    def reset_parameters(self) -> None:
+        for linear in self.children():
+            linear.reset_parameters()
+
+    def forward(self, x: Tensor, propagation: Propagation | None, graph_weight: float | None) -> Tensor:
+        split = (x.shape[0], self.heads, x.shape[1])
+        query, key = self.Wq(x).view(split), self.Wk(x).view(split)
+        value = x.unsqueeze(1).expand(split) if self.Wv is None else self.Wv(x).view(split)
+        attended = self.attention(query, key, value).mean(dim=1)
+        if propagation is None:
+            return attended
+        propagated = propagation(x if self.Wv is None else value.mean(dim=1))
+        if graph_weight is None:
+            return attended + propagated
+        return (1 - graph_weight) * attended + graph_weight * propagated
+
+
+class DIFFormer(nn.Module):
+    """DIFFormer with any residual kind: :eq:`eq-difformer`.
+
+    A layer is (X, M) <- dropout(LN(Residual(X, A X, M))), where A X = attention(X) + GCN(X). Before the layers stand
+    Linear, LayerNorm, ReLU and dropout; after them Linear. A velocity passes LayerNorm as LN_v and shares the state's
+    dropout mask. State dict names are the published ones (``fcs``, ``convs.i.Wq``, ``bns``), plus
+    ``residuals.i.theta`` for the kinds that have a lambda.
+
+    Args:
+        in_channels: features F of a node.
+        hidden_channels: channels d of the state.
+        out_channels: classes C.
+        num_layers: layers L.
+        heads: attention heads, averaged.
+        kernel: ``simple``, O(N) memory, or ``sigmoid``, O(N^2).
+        residual: kind, see :class:`wavy.residual.Residual`.
+        tau: step size (``alpha`` in the published code).
+        theta_init: start value of theta.
+        dropout: probability.
+        use_weight: give attention a value projection W_V.
+        use_source: add X^0 to A X in every layer.
+        use_graph: propagate along the edges at all.
+        graph_weight: w in (1 - w) attention + w GCN; ``None`` for the operator's default (a plain sum for
+            ``published``, 1/2 for ``row_stochastic``).
+        use_norm: apply LayerNorm after the input and after every layer (its parameters exist either way, as published).
+        operator: ``published`` (attention plus D^-1/2 A D^-1/2, not row stochastic) or ``row_stochastic`` (the mean
+            of attention and D^-1 A, so that I - A is a Laplacian; beyond the paper).
+
+    Shapes:
+        - **input:** x (N, F), dense or sparse CSR; edge_index (2, E) with the self loops that are wanted;
+          edge_weight (E,) or ``None``.
+        - **output:** logits (N, C).
+
+    Raises:
+        ValueError: an argument out of its range.
+
+    Source: DIFFormer (Wu et al., ICLR 2023) and its published code; Wavy Transformer for the residual.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 2,
+        heads: int = 1,
+        kernel: str = "simple",
+        residual: str = "diffusion",
+        tau: float = 0.5,
+        theta_init: float = 0.0,
+        dropout: float = 0.0,
+        use_weight: bool = False,
+        use_source: bool = False,
+        use_graph: bool = True,
+        graph_weight: float | None = None,
+        use_norm: bool = True,
+        operator: str = "published",
+    ) -> None:
+        super().__init__()
+        for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "heads"):
+            check_width(name, locals()[name])
+        _check_choice("kernel", kernel, KERNELS)
+        _check_choice("operator", operator, OPERATORS)
+        if graph_weight is not None and not 0 < graph_weight <= 1:
+            raise ValueError(f"graph_weight: found {graph_weight!r}, allowed None or 0 < graph_weight <= 1")
+        self.operator, self.use_source, self.use_graph, self.use_norm = operator, use_source, use_graph, use_norm
+        self.graph_weight = 0.5 if graph_weight is None and operator == "row_stochastic" else graph_weight
+        layers = range(num_layers)
+        self.fcs = nn.ModuleList([nn.Linear(in_channels, hidden_channels), nn.Linear(hidden_channels, out_channels)])
+        self.convs = nn.ModuleList(DIFFormerConv(hidden_channels, heads, kernel, use_weight) for _ in layers)
+        self.residuals = nn.ModuleList(Residual(hidden_channels, residual, tau, theta_init) for _ in layers)
+        self.bns = nn.ModuleList(JointLayerNorm(hidden_channels) for _ in range(num_layers + 1))
+        self.dropouts = nn.ModuleList(JointDropout(dropout) for _ in range(num_layers + 1))
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters anew."""
+        for module in (*self.fcs, *self.convs, *self.residuals, *self.bns):
+            module.reset_parameters()
+
+    def state_modules(self) -> list[nn.Module]:
+        """The modules whose outputs are X^0 ... X^L, for :func:`wavy.diagnostics.layer_profile`."""
+        return list(self.dropouts)
+
+    def propagation(self, edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None) -> Propagation:
+        """The graph part of the operator, to be passed as ``edge_index`` when a graph is used more than once."""
+        return Propagation(edge_index, num_nodes, edge_weight, OPERATORS[self.operator], self.fcs[1].weight.dtype)
+
+    def forward(self, x: Tensor, edge_index: Tensor | Propagation, edge_weight: Tensor | None = None) -> Tensor:
+        """Class logits, (N, C)."""
+        propagation = edge_index if self.use_graph else None
+        if isinstance(propagation, Tensor):
+            propagation = self.propagation(edge_index, x.shape[0], edge_weight)
+        x, memory = self._finish_layer(0, self._embed(x), None)
+        source = x
+        for layer, (conv, residual) in enumerate(zip(self.convs, self.residuals, strict=True), start=1):
+            ax = conv(x, propagation, self.graph_weight)
+            if self.use_source:
+                ax = ax + source
+            x, memory = residual(x, ax, memory)
+            velocity, memory = (memory, None) if residual.carries_velocity else (None, memory)
+            x, velocity = self._finish_layer(layer, x, velocity)
+            memory = memory if velocity is None else velocity
+        return self.fcs[1](x)
+
+    def _embed(self, x: Tensor) -> Tensor:
+        linear = self.fcs[0]
+        if x.layout == torch.strided:
+            return linear(x)
+        return torch.sparse.mm(x, linear.weight.t()) + linear.bias
+
+    def _finish_layer(self, layer: int, x: Tensor, velocity: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """LayerNorm (ReLU after the input layer) and dropout."""
+        if self.use_norm:
+            x, velocity = self.bns[layer](x, velocity)
+        if layer == 0:
+            x = F.relu(x)
+        return self.dropouts[layer](x, velocity)
+
+
+def _check_choice(name: str, value: str, allowed: dict[str, object]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name}: found {value!r}, allowed {', '.join(allowed)}")

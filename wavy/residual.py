@@ -1,0 +1,121 @@
+"""The residual connection as one module: the only place where a model meets a residual kind."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from wavy.dynamics import KINDS, MIXED_KINDS, diffusion_step, mix, wave_step
+
+#: ``euler`` is equation (D) as printed; ``stock`` is (D) / (1 - tau), the host model's own residual at tau = 1/2.
+FORMS = ("euler", "stock")
+
+
+class Residual(nn.Module):
+    """Join a state X with the output A X of attention, for any residual kind.
+
+    ``forward(x, ax, memory) -> (x, memory)`` maps the pair (state, memory) of one layer to that of the next. The memory
+    is the one tensor beside the state that a kind needs: nothing (``diffusion``), the velocity Y (``full``,
+    ``mix_full``), or the previous state (``light``, ``mix_light``). ``None`` starts it: Y = 0, or X_prev = X.
+
+    With X'_diffusion = tau A X + (1 - tau) X (form ``euler``, :eq:`eq-diffusion`) or X + tau/(1 - tau) A X (form
+    ``stock``, :eq:`eq-stock`) and lambda = sigmoid(theta), one trained value a channel:
+
+    - ``diffusion``: X' = X'_diffusion
+    - ``full``: Y' = Y + tau (A X - X), X' = X + tau Y'                                :eq:`eq-wave`
+    - ``light``: X' = X'_diffusion + lambda (X - X_prev)                               :eq:`eq-light`
+    - ``mix_full``: X' = lambda (X + tau Y') + (1 - lambda) X'_diffusion, Y' as full   :eq:`eq-mix`
+    - ``mix_light``: the same mix with the wave written as momentum,
+      X + tau^2 (A X - X) + (X - X_prev)
+
+    ``light`` is the reading that the paper prints; ``mix_light`` is the other reading of its words.
+
+    Args:
+        dim: channels d of the state.
+        kind: one of :data:`wavy.dynamics.KINDS`.
+        tau: step size, 0 < tau <= 1 (0 < tau < 1 for form ``stock``).
+        theta_init: start value of theta, for the kinds that have a lambda; very negative starts at plain diffusion.
+        form: one of :data:`FORMS`.
+
+    Shapes:
+        x, ax, memory: (..., N, d).
+
+    Raises:
+        ValueError: an argument out of its range, or shapes that do not match.
+
+    Source: Wavy Transformer, sections on the symplectic wave and on mixed and light residuals.
+    """
+
+    def __init__(
+        self, dim: int, kind: str, tau: float = 0.5, theta_init: float = 0.0, form: str = "euler"
+    ) -> None:
+        super().__init__()
+        check_residual(dim, kind, tau, theta_init, form)
+        self.dim, self.kind, self.tau, self.form, self.theta_init = dim, kind, float(tau), form, float(theta_init)
+        self.theta = nn.Parameter(torch.empty(dim)) if kind in MIXED_KINDS else None
+        self.reset_parameters()
+
+    @property
+    def carries_velocity(self) -> bool:
+        """Whether the memory is a velocity, which LayerNorm and mlp must carry along."""
+        return self.kind in ("full", "mix_full")
+
+    def reset_parameters(self) -> None:
+        """Set theta to its start value."""
+        if self.theta is not None:
+            nn.init.constant_(self.theta, self.theta_init)
+
+    def forward(self, x: Tensor, ax: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """The next state and the next memory, each (..., N, d); ``None`` stays ``None`` for diffusion."""
+        _check_shapes(self.dim, x, ax, memory)
+        if self.kind == "diffusion":
+            return self._diffusion(x, ax), None
+        if self.carries_velocity:
+            x_wave, velocity = wave_step(x, torch.zeros_like(x) if memory is None else memory, ax, self.tau)
+            return (x_wave if self.kind == "full" else self._mix(x_wave, x, ax)), velocity
+        momentum = torch.zeros_like(x) if memory is None else x - memory
+        if self.kind == "light":
+            return self._diffusion(x, ax) + torch.sigmoid(self.theta) * momentum, x
+        return self._mix(x + self.tau**2 * (ax - x) + momentum, x, ax), x
+
+    def _mix(self, x_wave: Tensor, x: Tensor, ax: Tensor) -> Tensor:
+        return mix(x_wave, self._diffusion(x, ax), torch.sigmoid(self.theta))
+
+    def _diffusion(self, x: Tensor, ax: Tensor) -> Tensor:
+        if self.form == "euler":
+            return diffusion_step(x, ax, self.tau)
+        ratio = self.tau / (1 - self.tau)
+        # At tau = 1/2 nothing is multiplied, so that the host's own x + ax comes out bit for bit.
+        return x + ax if ratio == 1.0 else x + ratio * ax
+
+    def extra_repr(self) -> str:
+        return f"{self.dim}, kind={self.kind!r}, tau={self.tau:g}, form={self.form!r}"
+
+
+def check_residual(dim: int, kind: str, tau: float, theta_init: float, form: str) -> None:
+    """Raise one clear ValueError if the arguments do not describe a residual (see :class:`Residual`)."""
+    if kind not in KINDS:
+        raise ValueError(f"kind: found {kind!r}, allowed {', '.join(KINDS)}")
+    if form not in FORMS:
+        raise ValueError(f"form: found {form!r}, allowed {', '.join(FORMS)}")
+    if not isinstance(dim, int) or isinstance(dim, bool) or dim < 1:
+        raise ValueError(f"dim: found {dim!r}, allowed a whole number >= 1")
+    if not _is_number(tau) or not (0 < tau < 1 or (tau == 1 and form == "euler")):
+        upper = "0 < tau <= 1" if form == "euler" else "0 < tau < 1 (form 'stock' divides by 1 - tau)"
+        raise ValueError(f"tau: found {tau!r}, allowed {upper}")
+    if not _is_number(theta_init) or not abs(theta_init) < float("inf"):
+        raise ValueError(f"theta_init: found {theta_init!r}, allowed a finite number")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _check_shapes(dim: int, x: Tensor, ax: Tensor, memory: Tensor | None) -> None:
+    # Shapes are static under compile and export, so this check costs nothing there; values are never looked at.
+    if x.shape[-1] != dim:
+        raise ValueError(f"x: found {x.shape[-1]} channels in shape {tuple(x.shape)}, allowed (..., N, {dim})")
+    if ax.shape != x.shape:
+        raise ValueError(f"ax: found shape {tuple(ax.shape)}, allowed that of x, {tuple(x.shape)}")
+    if memory is not None and memory.shape != x.shape:
+        raise ValueError(f"memory: found shape {tuple(memory.shape)}, allowed that of x, {tuple(x.shape)}")

@@ -1,0 +1,71 @@
+"""Many runs with joblib: resumable, one row a finished run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pandas as pd
+import torch
+from joblib import Parallel, delayed, parallel_config
+from pydantic import BaseModel
+
+from wavy import results
+from wavy.results import Row
+
+#: A run's parameters and the device -> its metrics.
+Runner = Callable[[BaseModel, str], dict[str, float | None]]
+
+
+def sweep(
+    runs: Sequence[BaseModel],
+    runner: Runner,
+    *,
+    scale: str,
+    device: str = "cpu",
+    path: Path | None = None,
+    jobs: int = 1,
+    report: Callable[[str], None] = print,
+) -> pd.DataFrame:
+    """Do the runs that have no row yet, each in turn or in ``jobs`` processes of one thread each.
+
+    Args:
+        runs: parameter objects, in the order in which they are to run.
+        runner: does one run; must be importable when ``jobs`` > 1.
+        scale: name written into the rows.
+        device: where to train.
+        path: the file of rows; ``None`` keeps the rows in memory and does every run.
+        jobs: processes; 1 runs here.
+        report: called with one line of progress a run.
+
+    Returns:
+        One row a run of ``runs``, in their order: the table of :func:`wavy.results.frame`.
+    """
+    done = {row["params_hash"]: row for row in results.read(path)} if path else {}
+    todo = [run for run in runs if results.run_hash(run) not in done]
+    started = time.monotonic()
+    with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1) if jobs > 1 else parallel_config("sequential"):
+        rows = Parallel(return_as="generator_unordered")(
+            delayed(_one)(run, runner, scale, device, path, jobs > 1) for run in todo
+        )
+        for count, row in enumerate(rows, start=1):
+            done[row["params_hash"]] = row
+            left = (time.monotonic() - started) / count * (len(todo) - count)
+            report(_progress(count, len(todo), row, left))
+    return results.to_frame([done[results.run_hash(run)] for run in runs])
+
+
+def _one(run: BaseModel, runner: Runner, scale: str, device: str, path: Path | None, pinned: bool) -> Row:
+    if pinned:
+        torch.set_num_threads(1)
+    started = time.monotonic()
+    row = results.make_row(run, scale, runner(run, device), time.monotonic() - started, device)
+    if path:
+        results.append(path, row)
+    return row
+
+
+def _progress(count: int, total: int, row: Row, left: float) -> str:
+    what = f"{row['dataset']} {row['residual']} depth {row['depth']} tau {row['tau']:g} seed {row['seed']}"
+    return f"[{count}/{total}] {what}: {row['seconds']:.0f} s, about {left / 60:.0f} min left"
