@@ -4,7 +4,12 @@ The equations are in :mod:`wavy.dynamics`, the residual connection in :mod:`wavy
 :mod:`wavy.hosts`.
 """
 
+import warnings
+
 from wavy.residual import Residual
+
+# PyG 2.8 still calls torch.jit.script while it is imported; nothing that a user of wavy could mend.
+warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated", category=FutureWarning)
 
 __version__ = "0.1.0"
 __all__ = ["Residual"]

@@ -137,7 +137,7 @@ def mode_factors(mu: Tensor | float, tau: float | Tensor, kind: str, lam: float 
         ValueError: unknown kind, or ``lam`` missing, superfluous or outside [0, 1].
     """
     _check_kind(kind)
-    mu = torch.as_tensor(mu).to(torch.complex128)
+    mu = torch.as_tensor(mu, dtype=torch.complex128)
     tau = torch.as_tensor(tau, dtype=torch.float64)
     if kind == "diffusion":
         _check_no_lam(kind, lam)

@@ -10,15 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-#: phi and the product phi'(h) * dh, which torch has as one kernel for the smooth activations.
+#: phi, and the product phi'(h) * dh: one kernel of torch's where it has one that can be differentiated again.
 ACTIVATIONS = {
-    "gelu": (F.gelu, lambda dh, h: torch.ops.aten.gelu_backward(dh, h)),
+    "gelu": (F.gelu, torch.ops.aten.gelu_backward),
     "gelu_tanh": (
         lambda h: F.gelu(h, approximate="tanh"),
         lambda dh, h: torch.ops.aten.gelu_backward(dh, h, approximate="tanh"),
     ),
     "relu": (F.relu, lambda dh, h: torch.where(h > 0, dh, torch.zeros_like(dh))),
-    "silu": (F.silu, lambda dh, h: torch.ops.aten.silu_backward(dh, h)),
+    "silu": (F.silu, lambda dh, h: dh * torch.sigmoid(h) * (1 + h * torch.sigmoid(-h))),
 }
 
 Pair = tuple[Tensor, Tensor | None]

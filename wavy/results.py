@@ -13,6 +13,7 @@ import platform
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -114,8 +115,9 @@ def to_frame(rows: list[Row]) -> pd.DataFrame:
     return pd.DataFrame([{key: row[key] for key in columns} | row["metrics"] for row in rows])
 
 
+@cache
 def revision() -> str:
-    """The code's git commit, with ``-dirty`` where ``wavy/`` differs from it; ``unknown`` outside a checkout."""
+    """The git commit of the code that this process runs, with ``-dirty`` where ``wavy/`` differs from it; ``unknown`` outside a checkout."""
     folder = Path(__file__).parent
     try:
         commit = _git(folder, "rev-parse", "--short=12", "HEAD")

@@ -47,7 +47,7 @@ def sweep(
     started = time.monotonic()
     with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1) if jobs > 1 else parallel_config("sequential"):
         rows = Parallel(return_as="generator_unordered")(
-            delayed(_one)(run, runner, scale, device, path, jobs > 1) for run in todo
+            delayed(_one)(run, runner, scale=scale, device=device, path=path, pinned=jobs > 1) for run in todo
         )
         for count, row in enumerate(rows, start=1):
             done[row["params_hash"]] = row
@@ -56,7 +56,7 @@ def sweep(
     return results.to_frame([done[results.run_hash(run)] for run in runs])
 
 
-def _one(run: BaseModel, runner: Runner, scale: str, device: str, path: Path | None, pinned: bool) -> Row:
+def _one(run: BaseModel, runner: Runner, *, scale: str, device: str, path: Path | None, pinned: bool) -> Row:
     if pinned:
         torch.set_num_threads(1)
     started = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -11,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from wavy.hosts.propagation import Propagation
+from wavy.hosts.propagation import Propagation, sparse_features
 
 #: Below this share of non-zero features the input layer runs as a sparse product.
 SPARSE_BELOW = 0.1
@@ -61,7 +62,7 @@ def fit_node_classifier(
     best, history, diverged = _Best(state=_snapshot(model)), [], 0
     for epoch in range(1, epochs + 1):
         loss = _step(model, inputs, data, optimizer)
-        if loss != loss or loss == float("inf"):
+        if not math.isfinite(loss):
             diverged = 1
             break
         predicted = predict(model, inputs)
@@ -85,7 +86,7 @@ def model_inputs(model: nn.Module, data: Data) -> tuple[Tensor, Tensor | Propaga
     dtype = next(model.parameters()).dtype
     x = data.x.to(dtype)
     if (x != 0).double().mean() < SPARSE_BELOW:
-        x = x.to_sparse_csr()
+        x = sparse_features(x)
     graph = data.edge_index
     if hasattr(model, "propagation"):
         graph = model.propagation(data.edge_index, data.num_nodes, data.edge_weight)

@@ -1,0 +1,136 @@
+"""The measures against their definitions written as double loops, the reference vectors, and their limits."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from systems import normal, row_stochastic, seeds, symmetric
+from wavy.diagnostics import (
+    attention_energy,
+    class_variances,
+    dirichlet_energy,
+    effective_rank,
+    layer_profile,
+    mean_cosine,
+    node_variance,
+    spectral_gap,
+)
+from wavy.hosts.difformer import DIFFormer
+
+shapes = st.tuples(st.integers(1, 2), st.integers(2, 7), st.integers(1, 5))
+
+
+@given(seeds, shapes)
+def test_cosine_and_dirichlet_equal_their_pairwise_definitions(seed, shape):
+    x = normal(seed, *shape)
+    n = shape[1]
+    cosines = torch.cosine_similarity(x[:, :, None], x[:, None, :], dim=-1)
+    off_diagonal = (cosines.sum(dim=(1, 2)) - n) / (n * (n - 1))
+    assert torch.allclose(mean_cosine(x), off_diagonal, atol=1e-12)
+    distances = (x[:, :, None] - x[:, None, :]).square().sum(dim=-1)
+    assert torch.allclose(dirichlet_energy(x), distances.mean(dim=(1, 2)))
+
+
+def test_equals_the_reference_vectors(golden):
+    reference = golden("diagnostics")
+    h, a = reference.H.transpose(0, 1), reference.A.transpose(0, 1)
+    assert torch.allclose(mean_cosine(h).mean(dim=1), reference.cosine_mean, rtol=1e-9)
+    assert torch.allclose(dirichlet_energy(h).mean(dim=1)[1:], reference.dirichlet, rtol=1e-9)
+    for tau, expected in ((1.0, reference.avg_energy_tau1), (0.5, reference.avg_energy_tau05)):
+        energy = attention_energy(h[:-1], h[1:], a[:-1], tau).mean(dim=1)
+        assert torch.allclose(energy, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("spread", "uncentred_error"), [(1e-3, 1e-3), (1e-4, 1e-1)])
+def test_nearly_equal_tokens_keep_their_digits_in_single_precision(spread, uncentred_error):
+    x = (1 + spread * normal(0, 100, 16)).float()
+    exact = x.double()
+    assert dirichlet_energy(x).item() == pytest.approx(dirichlet_energy(exact).item(), rel=1e-3)
+    assert (1 - mean_cosine(exact)).item() > 0
+    uncentred = 2 * (x.square().sum() / 100 - x.mean(dim=0).square().sum()).item()
+    assert abs(uncentred / dirichlet_energy(exact).item() - 1) > uncentred_error
+
+
+def test_a_token_of_norm_zero_has_cosine_zero_with_all():
+    x = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+    assert mean_cosine(x).item() == pytest.approx(2 / 6)
+    assert mean_cosine(torch.zeros(3, 2)).item() == pytest.approx(0)
+
+
+@given(seeds, shapes)
+def test_class_variances_add_up(seed, shape):
+    x = normal(seed, *shape)
+    labels = torch.arange(shape[1]) % 3 * 5
+    between, within = class_variances(x, labels)
+    assert torch.allclose(between + within, node_variance(x))
+    assert torch.allclose(node_variance(x), x.var(dim=1, correction=0).mean(dim=-1))
+    means = torch.stack([x[:, labels == c].mean(dim=1) for c in labels.tolist()], dim=1)
+    assert torch.allclose(between, node_variance(means))
+
+
+@given(seeds, st.integers(1, 5))
+def test_effective_rank_of_equal_singular_values_is_their_number(seed, rank):
+    q = torch.linalg.qr(normal(seed, 8, rank)).Q
+    assert effective_rank(q).item() == pytest.approx(rank)
+    assert effective_rank(torch.ones(4, 3)).item() == pytest.approx(1, rel=1e-5)
+    assert effective_rank(torch.zeros(4, 3)).item() == 0
+
+
+def test_spectral_gap_of_known_matrices():
+    assert spectral_gap(torch.full((5, 5), 0.2).double()).item() == pytest.approx(1)
+    assert spectral_gap(torch.eye(4)).item() == pytest.approx(0)
+    a = symmetric(0, 6)
+    second = torch.linalg.eigvalsh(a).abs().sort().values[-2]
+    assert spectral_gap(torch.stack([a, a])).tolist() == pytest.approx([1 - second.item()] * 2)
+
+
+@given(seeds)
+def test_attention_energy_is_its_double_sum(seed):
+    x, x_next, a = normal(seed, 5, 3), normal(seed + 1, 5, 3), row_stochastic(seed, 5)
+    potential = (a * (x[:, None] - x[None]).square().sum(dim=-1)).sum()
+    kinetic = ((x - x_next) / 0.5).square().sum()
+    assert torch.allclose(attention_energy(x, x_next, a, 0.5), potential + kinetic)
+
+
+def test_profile_of_a_difformer_has_a_row_a_state_and_leaves_the_model_alone():
+    net = DIFFormer(4, 8, 2, num_layers=5, residual="full", dropout=0.5).train()
+    x, edges, labels = normal(0, 9, 4).float(), torch.tensor([[0, 1], [1, 0]]), torch.arange(9) % 2
+    profile = layer_profile(net, x, edges, labels=labels)
+    assert profile.layer.tolist() == list(range(6))
+    assert net.training
+    assert not any(module._forward_hooks for module in net.modules())
+    assert torch.allclose(
+        torch.tensor(profile.between_class + profile.within_class), torch.tensor(profile.node_variance)
+    )
+    states = []
+    handle = net.convs[3].register_forward_pre_hook(lambda module, inputs: states.append(inputs[0]))
+    net.eval()(x, edges)
+    handle.remove()
+    assert profile.dirichlet_energy[3] == pytest.approx(dirichlet_energy(states[0]).item(), rel=1e-5)
+
+
+def test_profile_of_any_model_with_a_block_list():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
+    profile = layer_profile(encoder, normal(0, 2, 6, 8).float())
+    assert profile.module.tolist() == [f"layers.{i}" for i in range(4)]
+    assert (profile.tokens == 6).all()
+    chosen = layer_profile(encoder, normal(0, 2, 6, 8).float(), blocks=[encoder.layers[2]])
+    assert chosen.cosine[0] == pytest.approx(profile.cosine[2], rel=1e-5)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match=r"x: found shape \(1, 3\), allowed .* N >= 2"):
+        mean_cosine(torch.zeros(1, 3))
+    with pytest.raises(ValueError, match=r"labels: found shape \(2,\), allowed \(4,\)"):
+        class_variances(torch.zeros(4, 3), torch.zeros(2, dtype=torch.long))
+    with pytest.raises(ValueError, match="attention: found shape"):
+        spectral_gap(torch.zeros(3, 4))
+    with pytest.raises(ValueError, match="attention: found 3 tokens, allowed those of x, 4"):
+        attention_energy(torch.zeros(4, 2), torch.zeros(4, 2), torch.eye(3), 0.5)
+    with pytest.raises(ValueError, match=r"blocks: found None and no nn.ModuleList"):
+        layer_profile(nn.Linear(3, 3), torch.zeros(4, 3))

@@ -1,0 +1,167 @@
+"""DIFFormer: parity with the published code, operators, kernels, kinds, and what PyG users expect."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_geometric.utils import add_self_loops, dense_to_sparse, erdos_renyi_graph
+
+from systems import normal, seeds
+from wavy import official
+from wavy.dynamics import KINDS, MIXED_KINDS
+from wavy.hosts.attention import KERNELS
+from wavy.hosts.difformer import DIFFormer
+from wavy.hosts.propagation import Propagation, sparse_features
+
+GOLDEN = ("difformer_simple_h1", "difformer_sigmoid_h1", "difformer_simple_h2")
+
+
+def graph(nodes=12):
+    torch.manual_seed(0)
+    return add_self_loops(erdos_renyi_graph(nodes, 0.3))[0]
+
+
+def model(**options):
+    torch.manual_seed(1)
+    return DIFFormer(5, 8, 3, **({"num_layers": 3} | options)).double().eval()
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_equals_the_published_code(golden, name):
+    reference = golden(name)
+    published = official.load(reference.weights, family="difformer", **reference.meta)
+    logits = published(reference.x, reference.edge_index)
+    assert torch.allclose(logits, reference.logits, rtol=1e-9, atol=1e-12)
+    assert published.source == reference.meta["source"]
+
+
+def test_published_state_dict_of_a_saved_file(golden, tmp_path):
+    reference = golden(GOLDEN[0])
+    torch.save(reference.weights, tmp_path / "weights.pt")
+    published = official.load(tmp_path / "weights.pt", family="difformer", **reference.meta)
+    assert torch.allclose(published(reference.x, reference.edge_index), reference.logits, rtol=1e-9, atol=1e-12)
+
+
+def test_official_refusals_name_every_fault():
+    hparams = {"in_channels": 5, "hidden_channels": 8, "out_channels": 3, "use_weight": False}
+    weights = DIFFormer(5, 8, 3).state_dict()
+    weights["extra"] = weights.pop("fcs.0.bias")
+    weights["bns.0.weight"] = torch.ones(9)
+    with pytest.raises(ValueError, match="missing: fcs.0.bias; unexpected: extra; misshaped: bns.0.weight") as caught:
+        official.load(weights, family="difformer", **hparams)
+    assert "(9,) for (8,)" in str(caught.value)
+    with pytest.raises(ValueError, match="family: found 'gcn', allowed difformer"):
+        official.load(weights, family="gcn")
+    with pytest.raises(ValueError, match="hparams: found alfa, allowed in_channels"):
+        official.load(weights, family="difformer", **hparams, alfa=0.5)
+
+
+@given(seeds, st.integers(1, 9), st.integers(1, 3), st.sampled_from(sorted(KERNELS)))
+def test_kernels_equal_their_dense_matrix(seed, nodes, heads, kernel):
+    query, key, value = (normal(seed + i, nodes, heads, 4) for i in range(3))
+    if kernel == "simple":
+        q, k = query / query.norm(), key / key.norm()
+        weight = 1 + torch.einsum("nhd,lhd->hnl", q, k)
+    else:
+        weight = torch.sigmoid(torch.einsum("nhd,lhd->hnl", query, key))
+    weight = weight / weight.sum(dim=-1, keepdim=True)
+    assert torch.allclose(KERNELS[kernel](query, key, value), torch.einsum("hnl,lhd->nhd", weight, value))
+    assert torch.allclose(KERNELS[kernel](query, key, torch.ones_like(value)), torch.ones_like(value))
+
+
+@given(seeds, st.integers(1, 8), st.sampled_from(["sym", "row"]))
+def test_propagation_equals_its_dense_matrix_on_directed_graphs(seed, nodes, norm):
+    adjacency = (normal(seed, nodes, nodes) > 0.3).double()  # [j, i]: edge from j to i
+    edge_index, _ = dense_to_sparse(adjacency)
+    weight = normal(seed + 1, edge_index.shape[1]).abs()
+    x = normal(seed + 2, nodes, 3).requires_grad_()
+    a = torch.zeros(nodes, nodes, dtype=torch.float64)
+    a[edge_index[1], edge_index[0]] = weight
+    if norm == "sym":
+        inverse = adjacency.sum(dim=0).rsqrt().nan_to_num(posinf=0)
+        a = inverse[:, None] * a * inverse
+    else:
+        a = (a / a.sum(dim=1, keepdim=True)).nan_to_num()
+    out = Propagation(edge_index, nodes, weight, norm, torch.float64)(x)
+    assert torch.allclose(out, a @ x)
+    out.square().sum().backward()
+    assert torch.allclose(x.grad, 2 * a.T @ a @ x.detach())
+    weight.requires_grad_()
+    assert torch.autograd.gradcheck(lambda w: Propagation(edge_index, nodes, w, norm, torch.float64)(x), (weight + 0.1,))
+
+
+def test_row_stochastic_operator_keeps_constants_and_the_published_one_does_not():
+    ones = torch.ones(12, 8, dtype=torch.float64)
+    for operator, keeps in (("row_stochastic", True), ("published", False)):
+        net = model(operator=operator)
+        ax = net.convs[0](ones, net.propagation(graph(), 12), net.graph_weight)
+        assert torch.allclose(ax, ones) == keeps
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", [{}, {"heads": 2, "use_weight": True, "use_source": True, "graph_weight": 0.8}])
+def test_every_kind_runs_forward_and_backward(kind, options):
+    net = model(residual=kind, dropout=0.2, **options).train()
+    net(normal(0, 12, 5), graph()).square().sum().backward()
+    for name, parameter in net.named_parameters():
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
+
+
+@pytest.mark.parametrize("kind", MIXED_KINDS)
+def test_very_negative_theta_starts_as_diffusion(kind):
+    plain, net = model(), model(residual=kind, theta_init=-60)
+    missing = net.load_state_dict(plain.state_dict(), strict=False).missing_keys
+    assert missing == [f"residuals.{layer}.theta" for layer in range(3)]
+    x = normal(0, 12, 5)
+    assert torch.allclose(net(x, graph()), plain(x, graph()), rtol=1e-12, atol=1e-12)
+
+
+def test_nodes_in_another_order_give_the_same_logits():
+    net, x, edges = model(residual="mix_full", operator="row_stochastic"), normal(0, 12, 5), graph()
+    order = torch.randperm(12, generator=torch.Generator().manual_seed(2))
+    place = torch.argsort(order)
+    assert torch.allclose(net(x, edges)[order], net(x[order], place[edges]))
+
+
+def test_sparse_features_prepared_graph_and_weights_agree():
+    net, edges = model(residual="light"), graph()
+    x = normal(0, 12, 5).clamp(min=0.5) - 0.5
+    expected = net(x, edges)
+    assert torch.allclose(net(sparse_features(x), edges), expected)
+    assert torch.allclose(net(x, net.propagation(edges, 12)), expected)
+    assert torch.allclose(net(x, edges, torch.ones(edges.shape[1]).double()), expected)
+    assert not torch.allclose(net(x, edges, torch.rand(edges.shape[1]).double()), expected)
+
+
+def test_a_node_without_edges_and_a_graph_without_edges():
+    net, x = model(), normal(0, 12, 5)
+    edges = torch.tensor([[0, 1], [1, 0]])
+    assert torch.isfinite(net(x, edges)).all()
+    assert torch.allclose(net(x, edges[:, :0]), model(use_graph=False)(x, edges))
+
+
+def test_reset_parameters_draws_anew_and_norm_can_be_left_out():
+    net, x = model(residual="full"), normal(0, 12, 5)
+    before = net(x, graph())
+    net.reset_parameters()
+    assert not torch.allclose(net(x, graph()), before)
+    assert not torch.allclose(model(use_norm=False)(x, graph()), model()(x, graph()))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "softmax"}, "kernel: found 'softmax', allowed simple, sigmoid"),
+        ({"operator": "mean"}, "operator: found 'mean', allowed published, row_stochastic"),
+        ({"num_layers": 0}, "num_layers: found 0"),
+        ({"graph_weight": 2.0}, "graph_weight: found 2.0"),
+        ({"residual": "wave"}, "kind: found 'wave'"),
+        ({"dropout": 1.0}, "p: found 1.0"),
+    ],
+)
+def test_refuses(options, message):
+    with pytest.raises(ValueError, match=message):
+        model(**options)
