@@ -7,7 +7,6 @@ the names below are admitted: arrays, sparse matrices, and dictionaries of lists
 import collections
 import io
 import pickle
-import warnings
 from typing import Any
 
 import numpy as np
@@ -51,7 +50,4 @@ def load_arrays(content: bytes) -> Any:
     Raises:
         pickle.UnpicklingError: The pickle names anything else; nothing of it was called.
     """
-    with warnings.catch_warnings():
-        # numpy 2.4 deprecates how old pickles spell the alignment flag of a dtype.
-        warnings.filterwarnings("ignore", message=r"dtype\(\): align should be passed")
-        return _ArrayUnpickler(io.BytesIO(content), encoding="latin1").load()
+    return _ArrayUnpickler(io.BytesIO(content), encoding="latin1").load()

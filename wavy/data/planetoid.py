@@ -65,8 +65,8 @@ def graph_from_raw(raw: dict[str, Any]) -> Data:
     """Assemble a graph from the parsed Planetoid files.
 
     The nodes of ``allx`` come first, then the test nodes: row i of ``tx`` belongs to node ``test.index[i]``. In
-    Citeseer 15 numbers between the smallest and the largest test index are isolated nodes without a row: they keep
-    zero features, class 0, and stand in no mask.
+    Citeseer 15 nodes among the test nodes have no row (often called isolated, though each has a citation): they keep
+    zero features and class 0, and stand in no mask.
 
     Args:
         raw: The content of each of ``PARTS``.
