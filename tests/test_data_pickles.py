@@ -44,7 +44,7 @@ def test_refused_names_are_told(function, argument):
 
 def test_a_dotted_name_does_not_lead_out_of_an_admitted_module():
     content = b"\x80\x04\x8c\x05numpy\x8c\x12ndarray.__reduce__\x93."
-    with pytest.raises(pickle.UnpicklingError, match="numpy.ndarray.__reduce__"):
+    with pytest.raises(pickle.UnpicklingError, match=r"numpy\.ndarray.__reduce__"):
         load_arrays(content)
 
 

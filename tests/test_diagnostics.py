@@ -81,10 +81,14 @@ def test_effective_rank_of_equal_singular_values_is_their_number(seed, rank):
 
 
 def test_spectral_gap_of_known_matrices():
-    assert spectral_gap(torch.full((5, 5), 0.2).double()).item() == pytest.approx(1)
+    for n in (5, 48, 49, 100):
+        assert spectral_gap(torch.full((n, n), 1 / n)).item() == pytest.approx(1, abs=1e-5)
     assert spectral_gap(torch.eye(4)).item() == pytest.approx(0)
     a = symmetric(0, 6)
     second = torch.linalg.eigvalsh(a).abs().sort().values[-2]
+    general = row_stochastic(0, 7)
+    moduli = torch.linalg.eigvals(general).abs().sort().values
+    assert spectral_gap(general).item() == pytest.approx(1 - moduli[-2].item())
     assert spectral_gap(torch.stack([a, a])).tolist() == pytest.approx([1 - second.item()] * 2)
 
 

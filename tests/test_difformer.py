@@ -49,7 +49,7 @@ def test_official_refusals_name_every_fault():
     weights = DIFFormer(5, 8, 3).state_dict()
     weights["extra"] = weights.pop("fcs.0.bias")
     weights["bns.0.weight"] = torch.ones(9)
-    with pytest.raises(ValueError, match="missing: fcs.0.bias; unexpected: extra; misshaped: bns.0.weight") as caught:
+    with pytest.raises(ValueError, match=r"missing: fcs.0.bias; unexpected: extra; misshaped: bns.0.weight") as caught:
         official.load(weights, family="difformer", **hparams)
     assert "(9,) for (8,)" in str(caught.value)
     with pytest.raises(ValueError, match="family: found 'gcn', allowed difformer"):
@@ -89,7 +89,9 @@ def test_propagation_equals_its_dense_matrix_on_directed_graphs(seed, nodes, nor
     out.square().sum().backward()
     assert torch.allclose(x.grad, 2 * a.T @ a @ x.detach())
     weight.requires_grad_()
-    assert torch.autograd.gradcheck(lambda w: Propagation(edge_index, nodes, w, norm, torch.float64)(x), (weight + 0.1,))
+    assert torch.autograd.gradcheck(
+        lambda w: Propagation(edge_index, nodes, w, norm, torch.float64)(x), (weight + 0.1,)
+    )
 
 
 def test_row_stochastic_operator_keeps_constants_and_the_published_one_does_not():

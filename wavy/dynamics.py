@@ -20,7 +20,7 @@ MIXED_KINDS = ("light", "mix_full", "mix_light")
 def diffusion_step(x: Tensor, ax: Tensor, tau: float | Tensor) -> Tensor:
     """One explicit Euler step of graph diffusion, dX/dt = (A - I) X: equation (D), :eq:`eq-diffusion`.
 
-    X' = tau A X + (1 - tau) X
+    ``X' = tau A X + (1 - tau) X``
 
     Args:
         x: state X, (..., N, d).
@@ -36,7 +36,7 @@ def diffusion_step(x: Tensor, ax: Tensor, tau: float | Tensor) -> Tensor:
 def wave_step(x: Tensor, y: Tensor, ax: Tensor, tau: float | Tensor) -> tuple[Tensor, Tensor]:
     """One symplectic Euler step of the wave equation, dX/dt = Y, dY/dt = (A - I) X: equation (W), :eq:`eq-wave`.
 
-    Y' = Y + tau (A X - X),  X' = X + tau Y'
+    ``Y' = Y + tau (A X - X),  X' = X + tau Y'``
 
     Args:
         x: state X, (..., N, d).
@@ -54,7 +54,7 @@ def wave_step(x: Tensor, y: Tensor, ax: Tensor, tau: float | Tensor) -> tuple[Te
 def light_step(x: Tensor, x_prev: Tensor, ax: Tensor, tau: float | Tensor, lam: float | Tensor) -> Tensor:
     """One light wave step, diffusion with heavy-ball momentum: :eq:`eq-light`.
 
-    X' = tau A X + (1 - tau) X + lambda (X - X_prev)
+    ``X' = tau A X + (1 - tau) X + lambda (X - X_prev)``
 
     Args:
         x: state X, (..., N, d).
@@ -86,7 +86,7 @@ def mix(x_wave: Tensor, x_diffusion: Tensor, lam: float | Tensor) -> Tensor:
 def shadow_energy(x: Tensor, y: Tensor, ax: Tensor, tau: float | Tensor, weight: Tensor | None = None) -> Tensor:
     """The energy that symplectic Euler conserves exactly while A is frozen: :eq:`eq-shadow-energy`.
 
-    H = 1/2 |Y|^2 + 1/2 <X, L X> - tau/2 <Y, L X>,  L = I - A
+    ``H = 1/2 |Y|^2 + 1/2 <X, L X> - tau/2 <Y, L X>,  L = I - A``
 
     It is conserved when A is symmetric; when A = D^-1 K with K symmetric (detailed balance), in the inner product
     weighted by pi = D / tr D; for a general A it is not. It is positive for tau^2 mu < 4. Beyond the paper.

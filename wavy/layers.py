@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-#: phi, and the product phi'(h) * dh: one kernel of torch's where it has one that can be differentiated again.
+#: phi, and the product phi'(h) dh as one kernel of torch's where it has one that can be differentiated again.
 ACTIVATIONS = {
     "gelu": (F.gelu, torch.ops.aten.gelu_backward),
     "gelu_tanh": (
@@ -29,7 +29,7 @@ class JointLayerNorm(nn.LayerNorm):
 
     With mean m and variance s^2 of the *state* over its channels, and r = 1/sqrt(s^2 + eps):
 
-        LN(X) = gamma r (X - m) + beta,   LN_v(Y) = gamma r Y.
+    ``LN(X) = gamma r (X - m) + beta,  LN_v(Y) = gamma r Y``.
 
     LN_v leaves out how m and s move with X. ``exact=True`` gives the whole derivative of LN along Y,
     gamma r (Y - mean(Y) - Xhat mean(Xhat Y)) with Xhat = r (X - m); it is a variant beyond the paper.
@@ -104,7 +104,7 @@ class JointDropout(nn.Module):
 class JointMLP(nn.Module):
     """The two-layer mlp (FFN) of a state with FFN_v for its velocity: :eq:`eq-ffn-velocity`.
 
-        FFN(X) = phi(X W1 + b1) W2 + b2,   FFN_v(Y) = [phi'(X W1 + b1) * (Y W1)] W2
+    ``FFN(X) = phi(X W1 + b1) W2 + b2,  FFN_v(Y) = [phi'(X W1 + b1) * (Y W1)] W2``
 
     FFN_v is the forward-mode derivative of FFN along Y, also with dropout, since the masks are shared.
 

@@ -46,9 +46,7 @@ class Residual(nn.Module):
     Source: Wavy Transformer, sections on the symplectic wave and on mixed and light residuals.
     """
 
-    def __init__(
-        self, dim: int, kind: str, tau: float = 0.5, theta_init: float = 0.0, form: str = "euler"
-    ) -> None:
+    def __init__(self, dim: int, kind: str, tau: float = 0.5, theta_init: float = 0.0, form: str = "euler") -> None:
         super().__init__()
         check_residual(dim, kind, tau, theta_init, form)
         self.dim, self.kind, self.tau, self.form, self.theta_init = dim, kind, float(tau), form, float(theta_init)

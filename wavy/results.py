@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -109,6 +109,12 @@ def frame(path: Path) -> pd.DataFrame:
     return to_frame(read(path))
 
 
+def select(path: Path, runs: Iterable[BaseModel]) -> pd.DataFrame:
+    """The rows of a file that belong to the given runs, in the order of the runs, as a table."""
+    known = {row["params_hash"]: row for row in read(path)}
+    return to_frame([known[name] for name in map(run_hash, runs) if name in known])
+
+
 def to_frame(rows: list[Row]) -> pd.DataFrame:
     """Rows as a table: the top-level keys, then each metric as a column of its own."""
     columns = [key for key in KEYS if key not in ("params", "metrics")]
@@ -117,7 +123,7 @@ def to_frame(rows: list[Row]) -> pd.DataFrame:
 
 @cache
 def revision() -> str:
-    """The git commit of the code that this process runs, with ``-dirty`` where ``wavy/`` differs from it; ``unknown`` outside a checkout."""
+    """The commit of the running code, ``-dirty`` where ``wavy/`` differs from it, ``unknown`` outside a checkout."""
     folder = Path(__file__).parent
     try:
         commit = _git(folder, "rev-parse", "--short=12", "HEAD")

@@ -1,7 +1,7 @@
 """House style of the book's figures, and the table that goes with each of them.
 
-A figure is drawn from a tidy table, one row an observation. The cell that draws it also shows :func:`summary` of what it
-drew: validation compares text, never pixels, so the table is what makes a changed figure fail.
+A figure is drawn from a tidy table, one row an observation. The cell that draws it also shows :func:`summary` of what
+it drew: validation compares text, never pixels, so the table is what makes a changed figure fail.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LABELS = {
     "mix_light": "mix (+light)",
 }
 
-#: One colour a kind, from the colour-blind-safe palette of Okabe and Ito. Marker and dashes tell them apart in grey too.
+#: One colour a kind, from the colour-blind-safe palette of Okabe and Ito; markers and dashes tell them apart in grey.
 PALETTE = {
     "diffusion": "#000000",
     "full": "#0072B2",
@@ -62,7 +62,12 @@ def use_house_style() -> None:
 
 
 def lines(
-    frame: pd.DataFrame, x: str, y: str, hue: str = "residual", spread: str | tuple | None = None, ax: Axes | None = None
+    frame: pd.DataFrame,
+    x: str,
+    y: str,
+    hue: str = "residual",
+    spread: str | tuple[str, float] | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw y against x, one line a residual kind, always in the same colours, markers, dashes and order.
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 EXCERPT = 100  # characters of a line shown in a message
 
-# One group, so that `split` returns text, number, text, ..., text. (?>...) and ?+ forbid backtracking into half a number.
+# One group, so that ``split`` returns text, number, ..., text. (?>...) and ?+ forbid backtracking into half a number.
 NUMBER = re.compile(
     r"""(
     (?:(?<![\w)\]])[+\-\u2212](?=[\d.ni]))?         # a sign, unless it joins two words or ends a bracket
@@ -40,7 +40,7 @@ class Tolerance:
     """How far a number may lie from its reference: atol + rtol |expected|.
 
     The default covers a last printed digit at five significant digits and the rounding noise of float64 around zero.
-    A cell sets its own with the metadata `{"tolerance": {"rtol": ..., "atol": ...}}`.
+    A cell sets its own with the metadata ``{"tolerance": {"rtol": ..., "atol": ...}}``.
     """
 
     rtol: float = 1e-4
@@ -65,7 +65,7 @@ class Tolerance:
         return tolerance
 
     def accepts(self, expected: str, found: str) -> bool:
-        """Return whether the number written as `found` may stand where `expected` was."""
+        """Return whether the number written as ``found`` may stand where ``expected`` was."""
         if _is_integer(expected) and _is_integer(found):
             return int(_plain(expected).rstrip(".")) == int(_plain(found).rstrip("."))
         a, b = float(_plain(expected)), float(_plain(found))
@@ -75,7 +75,7 @@ class Tolerance:
 
 
 def compare_text(expected: str, found: str, tolerance: Tolerance) -> str | None:
-    """Return None if `found` equals `expected` by the rule above, otherwise one line on the first difference."""
+    """Return None if ``found`` equals ``expected`` by the rule above, otherwise one line on the first difference."""
     left, right = NUMBER.split(expected), NUMBER.split(found)
     for position, (a, b) in enumerate(zip(left, right, strict=False)):
         number = position % 2 == 1
@@ -90,7 +90,7 @@ def compare_text(expected: str, found: str, tolerance: Tolerance) -> str | None:
 
 
 def _at(tokens: list[str], position: int, other: str) -> tuple[str, int]:
-    """Return the whole text and the index in it where token `position` first differs from `other`."""
+    """Return the whole text and the index in it where token ``position`` first differs from ``other``."""
     token = tokens[position]
     same = next((i for i, (a, b) in enumerate(zip(token, other, strict=False)) if a != b), min(len(token), len(other)))
     return "".join(tokens), sum(map(len, tokens[:position])) + same
@@ -103,7 +103,7 @@ def _lines(expected: tuple[str, int], found: tuple[str, int]) -> str:
 
 def _excerpt(text: str, index: int) -> str:
     start = max(text.rfind("\n", 0, index) + 1, index - EXCERPT // 2)
-    return repr(text[start : start + EXCERPT].split("\n")[0].strip())
+    return repr(text[start : start + EXCERPT].partition("\n")[0].strip())
 
 
 def _squeeze(text: str) -> str:

@@ -1,6 +1,6 @@
-"""Where things lie: the notebooks, their references, and the scratch folder `_build/`.
+"""Where things lie: the notebooks, their references, and the scratch folder ``_build/``.
 
-Every command takes its places from one `Layout`, so that the tests can work on a copy in a temporary folder.
+Every command takes its places from one ``Layout``, so that the tests can work on a copy in a temporary folder.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
-class CompanionError(Exception):
+class CompanionError(ValueError):
     """Something the user can put right, told in one line."""
 
 
@@ -20,17 +20,17 @@ class Layout:
     """The folders of one checkout.
 
     Args:
-        notebooks: the folder that holds `NAME.md` (the source) and `NAME.ipynb` (the executed reference).
+        notebooks: the folder that holds ``NAME.md`` (the source) and ``NAME.ipynb`` (the executed reference).
     """
 
     notebooks: Path
 
     @classmethod
     def find(cls, start: Path | None = None) -> Layout:
-        """Return the layout of the checkout that contains `start` (default: the current folder).
+        """Return the layout of the checkout that contains ``start`` (default: the current folder).
 
         Raises:
-            CompanionError: no folder from `start` upwards holds `notebooks/` beside `pyproject.toml`.
+            CompanionError: no folder from ``start`` upwards holds ``notebooks/`` beside ``pyproject.toml``.
         """
         start = (start or Path.cwd()).resolve()
         for folder in (start, *start.parents):
@@ -47,7 +47,7 @@ class Layout:
         return self.root / "_build"
 
     def names(self) -> list[str]:
-        """Return the stems of all sources `NAME.md`, in alphabetical order."""
+        """Return the stems of all sources ``NAME.md``, in alphabetical order."""
         return sorted(path.stem for path in self.notebooks.glob("*.md"))
 
     def source(self, name: str) -> Path:
@@ -57,7 +57,7 @@ class Layout:
         return self.notebooks / f"{name}.ipynb"
 
     def require(self, name: str) -> str:
-        """Return `name` if there is such a notebook.
+        """Return ``name`` if there is such a notebook.
 
         Raises:
             CompanionError: there is none; the line names the nearest one.
@@ -68,10 +68,10 @@ class Layout:
 
 
 def locate(notebook: str) -> tuple[Layout, str]:
-    """Return the layout and the stem that `notebook`, a stem or a path to a .md or .ipynb file, stands for.
+    """Return the layout and the stem that ``notebook``, a stem or a path to a .md or .ipynb file, stands for.
 
     Raises:
-        CompanionError: there is no such notebook, or it has no source `NAME.md`.
+        CompanionError: there is no such notebook, or it has no source ``NAME.md``.
     """
     path = Path(notebook)
     if path.suffix not in (".md", ".ipynb") and path.name == notebook:
@@ -82,14 +82,14 @@ def locate(notebook: str) -> tuple[Layout, str]:
 
 
 def suggest(word: str, known: list[str]) -> str:
-    """Return the end of an error line that names the nearest of the `known` words, and all of them."""
+    """Return the end of an error line that names the nearest of the ``known`` words, and all of them."""
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     hint = f'; did you mean "{near[0]}"?' if near else ""
     return f"{hint} (known: {', '.join(known) or 'none'})"
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write `text` to `path` so that a reader, or a crash, never meets half a file."""
+    """Write ``text`` to ``path`` so that a reader, or a crash, never meets half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     draft.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""From the text source `NAME.md` to a notebook that can be run, always to the very same one.
+"""From the text source ``NAME.md`` to a notebook that can be run, always to the very same one.
 
 papermill cannot read .md files, and jupytext gives every cell a new random id at each reading. Here the ids follow
 from position and source, and the metadata keeps only what the text source says (plus the kernel), so that a committed
@@ -12,7 +12,11 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+import yaml
+from jupytext.myst import MystMetadataParsingError
 from nbformat import NotebookNode
+
+from wavy.companion.paths import CompanionError
 
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # No version: it would change with every Python release.
@@ -23,12 +27,19 @@ CELL_NOISE = ("papermill", "execution", "ExecuteTime", "collapsed", "scrolled", 
 
 
 def read_source(path: Path) -> NotebookNode:
-    """Return the notebook that the text source at `path` (MyST Markdown) describes, without outputs."""
-    return canonical(jupytext.read(path))
+    """Return the notebook that the text source at ``path`` (MyST Markdown) describes, without outputs.
+
+    Raises:
+        CompanionError: the header or a cell's options are no YAML.
+    """
+    try:
+        return canonical(jupytext.read(path))
+    except (MystMetadataParsingError, yaml.YAMLError) as error:
+        raise CompanionError(f"{path.name} cannot be read as a notebook: {' '.join(str(error).split())}") from None
 
 
 def canonical(nb: NotebookNode) -> NotebookNode:
-    """Return a copy of `nb` without the metadata that tools add, and with ids that follow from its contents.
+    """Return a copy of ``nb`` without the metadata that tools add, and with ids that follow from its contents.
 
     Tags, tolerances and all other metadata of the source survive. Outputs keep only what the book shows.
     """
@@ -54,7 +65,7 @@ def code_cells(nb: NotebookNode) -> list[NotebookNode]:
 
 
 def write_notebook(nb: NotebookNode) -> str:
-    """Return `nb` as the text of an .ipynb file, ended by a newline."""
+    """Return ``nb`` as the text of an .ipynb file, ended by a newline."""
     return nbformat.writes(nb).rstrip("\n") + "\n"
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def spectral_gap(attention: Tensor) -> Tensor:
-    """1 - |lambda_2|, lambda_2 the eigenvalue of A second in modulus: :eq:`eq-gap`.
+    """``1 - |lambda_2|``, lambda_2 the eigenvalue of A second in modulus: :eq:`eq-gap`.
 
     Under diffusion with frozen A the larger the gap, the faster the tokens become equal. The definition is ours: the
     paper gives numbers for a spectral gap without one.
@@ -22,14 +22,16 @@ def spectral_gap(attention: Tensor) -> Tensor:
         ValueError: not square, or fewer than two tokens.
     """
     _check_square(attention, 2)
-    modulus = torch.linalg.eigvals(attention).abs().sort(dim=-1, descending=True).values
-    return 1 - modulus[..., 1]
+    # Rows sum to 1, so taking the mean row off each row removes the eigenvalue 1 and no other. (It also spares the
+    # eigenvalue solver exactly uniform attention, on which it may fail to converge.)
+    rest = attention - attention.mean(dim=-2, keepdim=True)
+    return 1 - torch.linalg.eigvals(rest).abs().amax(dim=-1)
 
 
 def attention_energy(x: Tensor, x_next: Tensor, attention: Tensor, tau: float) -> Tensor:
     """The energy that the published code prints for its models, potential plus kinetic.
 
-    sum_jk a_jk |x_j - x_k|^2 + sum_j |(x_j - x'_j) / tau|^2
+    ``sum_jk a_jk |x_j - x_k|^2 + sum_j |(x_j - x'_j) / tau|^2``
 
     It is not the conserved one, which is :func:`wavy.dynamics.shadow_energy`.
 

@@ -15,7 +15,7 @@ from torch import Tensor
 def mean_cosine(x: Tensor) -> Tensor:
     """Mean signed cosine over all pairs of different tokens: :eq:`eq-cosine`.
 
-    With u_i = x_i / |x_i|: (|sum_i u_i|^2 - N) / (N (N - 1)) = 1 - sum_i |u_i - mean(u)|^2 / (N - 1).
+    With ``u_i = x_i / |x_i|`` it is ``(|sum_i u_i|^2 - N) / (N (N - 1)) = 1 - sum_i |u_i - mean(u)|^2 / (N - 1)``.
 
     Args:
         x: (..., N, d), N >= 2; a token of norm 0 has u_i = 0.
@@ -37,7 +37,7 @@ def mean_cosine(x: Tensor) -> Tensor:
 def dirichlet_energy(x: Tensor) -> Tensor:
     """Mean squared distance over all ordered pairs of tokens, the Dirichlet energy of the complete graph.
 
-    N^-2 sum_jk |x_j - x_k|^2 = 2/N sum_i |x_i - mean(x)|^2: :eq:`eq-dirichlet`.
+    ``N^-2 sum_jk |x_j - x_k|^2 = 2/N sum_i |x_i - mean(x)|^2``: :eq:`eq-dirichlet`.
 
     Args:
         x: (..., N, d).

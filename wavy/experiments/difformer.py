@@ -22,10 +22,10 @@ WEIGHT_DECAY = {"cora": 1e-2, "citeseer": 1.0, "pubmed": 1e-4, "digits": 1e-2}
 SCALES = {
     "quick": {
         "depths": (2, 8),
-        "taus": (0.5,),
+        "taus": (0.2,),
         "residuals": ("diffusion", "full", "light", "mix_full"),
         "seeds": (0,),
-        "epochs": 60,
+        "epochs": 40,
     },
     "cpu": {
         "depths": (2, 4, 8, 12, 16, 20),
@@ -80,10 +80,10 @@ class DifformerStudy(BaseModel):
 
     scale: Literal["quick", "cpu", "gpu"] = Field("quick", description="how much to run: seconds, hours, or a GPU")
     dataset: Dataset = Field("cora", description="graph to train on")
-    depths: tuple[Depth, ...] | None = Field(None, description="numbers of layers")
-    taus: tuple[Tau, ...] | None = Field(None, description="step sizes, 0 < tau <= 1")
-    residuals: tuple[Kind, ...] | None = Field(None, description="residual kinds")
-    seeds: tuple[Seed, ...] | None = Field(None, description="one run for each; also the seed of the split")
+    depths: tuple[Depth, ...] | None = Field(None, min_length=1, description="numbers of layers")
+    taus: tuple[Tau, ...] | None = Field(None, min_length=1, description="step sizes, 0 < tau <= 1")
+    residuals: tuple[Kind, ...] | None = Field(None, min_length=1, description="residual kinds")
+    seeds: tuple[Seed, ...] | None = Field(None, min_length=1, description="one run for each; also the seed of the split")
     epochs: Epochs | None = Field(None, description="training epochs of one run")
     device: Literal["cpu", "cuda"] = Field("cpu", description="where to train")
 

@@ -13,7 +13,7 @@ from torch import Tensor
 def simple_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """The ``simple`` kernel in O(N d^2): the (N, N) matrix is never formed.
 
-    a_ij = (1 + q_i . k_j) / (N + q_i . sum_l k_l)
+    ``a_ij = (1 + q_i . k_j) / (N + q_i . sum_l k_l)``
 
     Queries and keys are first divided by their Frobenius norms over all nodes and heads, so every a_ij is positive.
     """

@@ -1,0 +1,32 @@
+"""The published claims: what the sources say, number by number, and which of our runs each one is about."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pandas as pd
+
+
+def load_claims(task: str | None = None) -> pd.DataFrame:
+    """All claims, or those of one task.
+
+    Args:
+        task: ``nlp``, ``cv``, ``graph``, ``diagnostics``, ``efficiency`` or ``other``; ``None`` for all.
+
+    Returns:
+        One row a claim, indexed by its id. source, task, model, setting, metric, unit and better describe it;
+        baseline and variant (with their names and standard deviations) are the published numbers, NaN where a source
+        gives none; direction (``up`` or ``down``) is the way in which variant differs from baseline; dataset, depth,
+        tau, baseline_kind and variant_kind say which runs the claim is about, where our runs can be.
+
+    Raises:
+        ValueError: an unknown task.
+    """
+    with (files("wavy.companion") / "claims.csv").open(encoding="utf-8") as file:
+        claims = pd.read_csv(file, index_col="id")
+    if task is None:
+        return claims
+    known = sorted(claims["task"].unique())
+    if task not in known:
+        raise ValueError(f"task: found {task!r}, allowed {', '.join(known)}")
+    return claims[claims["task"] == task]

@@ -1,0 +1,5 @@
+"""Experiment name -> the function that does one of its runs, for :func:`wavy.sweep.sweep`."""
+
+from wavy.training.difformer import difformer_metrics
+
+RUNNERS = {"difformer": difformer_metrics}
