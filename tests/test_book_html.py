@@ -19,7 +19,10 @@ ROOT = Path(__file__).parents[1]
 HTML = ROOT / "_build" / "book" / "_build" / "html"
 PAGES = sorted(page for page in HTML.rglob("*.html") if page.relative_to(HTML).parts[0] != "_static")
 
-pytestmark = pytest.mark.skipif(not (HTML / "index.html").exists(), reason="the book is not built")
+pytestmark = [
+    pytest.mark.book,
+    pytest.mark.skipif(not (HTML / "index.html").exists(), reason="the book is not built"),
+]
 
 #: The attributes by which an element loads something while the page opens.
 LOADING = {

@@ -130,6 +130,21 @@ def test_sweep_skips_what_stands_and_returns_the_order_asked_for(tmp_path):
     assert lines[-1].startswith("[2/2] cora diffusion depth 8 tau 0.5 seed 3: ")
 
 
+def test_two_sweeps_over_one_file_share_the_work(tmp_path):
+    path, done = tmp_path / "rows.jsonl", []
+
+    def other_sweep_gets_there_first(run, device):
+        done.append(run.seed)
+        for seed in (run.seed, run.seed + 1):
+            results.append(path, row(seed, test_accuracy=0.25))
+        return {"test_accuracy": 0.75}
+
+    table = sweep(runs(4), other_sweep_gets_there_first, scale="cpu", path=path, report=lambda line: None)
+    assert done == [0, 2]
+    assert len(results.read(path)) == 4
+    assert table.test_accuracy[[1, 3]].tolist() == [0.25, 0.25]
+
+
 def test_sweep_in_processes_gives_the_same_rows(tmp_path):
     table = sweep(runs(4), fake, scale="cpu", path=tmp_path / "rows.jsonl", jobs=2, report=lambda line: None)
     assert table.test_accuracy.tolist() == [0, 0.001, 0.002, 0.003]

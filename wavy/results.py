@@ -87,7 +87,7 @@ def append(path: Path, row: Row) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{path}.lock"):
         _drop_half_line(path)
-        if any(known["params_hash"] == row["params_hash"] for known in read(path)):
+        if find(path, row["params_hash"]):
             return False
         with open(path, "ab", buffering=0) as file:
             file.write(line)
@@ -102,6 +102,11 @@ def read(path: Path) -> list[Row]:
         ValueError: a whole line that is not a row, named by its number.
     """
     return list(_rows(path))
+
+
+def find(path: Path, name: str) -> Row | None:
+    """The row of a file with this params_hash, or ``None``."""
+    return next((row for row in read(path) if row["params_hash"] == name), None)
 
 
 def frame(path: Path) -> pd.DataFrame:

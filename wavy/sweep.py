@@ -57,6 +57,9 @@ def sweep(
 
 
 def _one(run: BaseModel, runner: Runner, *, scale: str, device: str, path: Path | None, pinned: bool) -> Row:
+    # Another sweep over the same file may have done it meanwhile.
+    if path and (row := results.find(path, results.run_hash(run))):
+        return row
     if pinned:
         torch.set_num_threads(1)
     started = time.monotonic()

@@ -83,7 +83,9 @@ class DifformerStudy(BaseModel):
     depths: tuple[Depth, ...] | None = Field(None, min_length=1, description="numbers of layers")
     taus: tuple[Tau, ...] | None = Field(None, min_length=1, description="step sizes, 0 < tau <= 1")
     residuals: tuple[Kind, ...] | None = Field(None, min_length=1, description="residual kinds")
-    seeds: tuple[Seed, ...] | None = Field(None, min_length=1, description="one run for each; also the seed of the split")
+    seeds: tuple[Seed, ...] | None = Field(
+        None, min_length=1, description="one run for each; also the seed of the split"
+    )
     epochs: Epochs | None = Field(None, description="training epochs of one run")
     device: Literal["cpu", "cuda"] = Field("cpu", description="where to train")
 

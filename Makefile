@@ -1,0 +1,56 @@
+# make book   execute the notebooks (only what changed) and build the HTML book
+# make test   style, unit tests, and validation of every notebook
+# See CONTRIBUTING.md for the others.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/installed
+HTML := _build/book/_build/html
+
+# Data beside the checkout, where there are any (see wavy.data for where else data may come from).
+SHARED := $(abspath ../shared)
+ifneq ($(wildcard $(SHARED)/data),)
+export WAVY_DATA ?= $(SHARED)/data
+endif
+# Idle threads sleep instead of spinning, so that two jobs on two cores do not slow each other many times over.
+export OMP_WAIT_POLICY ?= passive
+
+.PHONY: book test check-book reference lock clean
+.DELETE_ON_ERROR:
+
+book: $(INSTALLED)
+	$(BIN)/wavy execute
+	$(BIN)/jupyter-book build . --path-output _build/book -W -n --keep-going --all --quiet
+	@echo "the book lies at $(abspath $(HTML))/index.html"
+
+test: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest -m "not book"
+	$(BIN)/python -m pytest --nbval notebooks
+
+# What only the built pages can show: addresses, offline use, launch buttons.
+check-book: $(INSTALLED)
+	$(BIN)/python -m pytest -m book
+
+# The only thing that rewrites the committed notebooks: look at the diff before you commit it.
+reference: $(INSTALLED)
+	$(BIN)/wavy reference
+
+# New versions: resolve pyproject.toml anew, for every platform, with hashes.
+lock: $(INSTALLED)
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
+	  --generate-hashes --no-annotate --no-header --quiet --output-file requirements.lock
+	$(BIN)/python -m wavy.companion.environment > environment.yml
+
+clean:
+	rm -rf _build
+
+# pip installs into the environment from outside, so Debian's python3 without ensurepip will do.
+$(INSTALLED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 12) else \
+	  f"wavy needs Python 3.11 or 3.12, found {v[0]}.{v[1]}; choose one with make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip .venv
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --require-hashes -r requirements.lock
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
