@@ -1,0 +1,32 @@
+"""The README's Python runs, and its commands use parameters that exist."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from torch import nn
+
+from conftest import ROOT
+from wavy.companion.parameters import check_parameters
+from wavy.experiments import EXPERIMENTS
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+COMMANDS = re.findall(r"^ +wavy (?:run|sweep) (\w+)(.*?)(?: +#.*)?$", README, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_python_blocks_run(block):
+    exec(compile(block, "README.md", "exec"), {"layers": [nn.Linear(64, 64), nn.Linear(64, 64)]})
+
+
+@pytest.mark.parametrize(("name", "options"), COMMANDS)
+def test_commands_name_parameters_that_exist(name, options):
+    defaults = EXPERIMENTS[name]().model_dump(mode="json")
+    assert check_parameters(name, defaults, re.findall(r"-p (\S+)", options)) is not None
+
+
+def test_there_is_something_to_test():
+    assert len(BLOCKS) >= 2
+    assert len(COMMANDS) >= 3
