@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import timm
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+from transformers import BertConfig, BertForMaskedLM
 
 from systems import normal, row_stochastic, seeds, symmetric
 from wavy.diagnostics import (
@@ -127,6 +129,34 @@ def test_profile_of_any_model_with_a_block_list():
     assert chosen.cosine[0] == pytest.approx(profile.cosine[2], rel=1e-5)
 
 
+def test_profile_of_timm_and_transformers_models_finds_their_layers():
+    vit = timm.create_model("vit_tiny_patch16_224", img_size=32, patch_size=16, depth=2, num_classes=3)
+    profile = layer_profile(vit, normal(0, 2, 3, 32, 32).float())
+    assert profile.module.tolist() == ["blocks.0", "blocks.1"]
+    assert (profile.tokens == 5).all()
+    config = BertConfig(vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16)
+    profile = layer_profile(BertForMaskedLM(config), input_ids=torch.arange(12).view(2, 6))
+    assert profile.module.tolist() == ["bert.encoder.layer.0", "bert.encoder.layer.1"]
+    assert (profile.tokens == 6).all()
+
+
+def test_profile_is_not_misled_by_a_longer_head():
+    blocks = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
+    head = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks, self.head = blocks, head
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return self.head(x)
+
+    assert layer_profile(Model(), torch.ones(3, 4)).module.tolist() == ["blocks.0", "blocks.1"]
+
+
 def test_refusals():
     with pytest.raises(ValueError, match=r"x: found shape \(1, 3\), allowed .* N >= 2"):
         mean_cosine(torch.zeros(1, 3))
@@ -136,5 +166,5 @@ def test_refusals():
         spectral_gap(torch.zeros(3, 4))
     with pytest.raises(ValueError, match="attention: found 3 tokens, allowed those of x, 4"):
         attention_energy(torch.zeros(4, 2), torch.zeros(4, 2), torch.eye(3), 0.5)
-    with pytest.raises(ValueError, match=r"blocks: found None and no nn.ModuleList"):
+    with pytest.raises(ValueError, match=r"blocks: found None and no list of layers"):
         layer_profile(nn.Linear(3, 3), torch.zeros(4, 3))

@@ -26,7 +26,8 @@ def layer_profile(
         model: any module. Its mode and its hooks are as before afterwards.
         *inputs: what to call it with.
         blocks: the modules whose outputs are the states, in order. ``None`` takes ``model.state_modules()`` where the
-            model has that method, else the longest ``nn.ModuleList`` or ``nn.Sequential`` inside it.
+            model has that method, else the longest ``nn.ModuleList`` or ``nn.Sequential`` whose members are of one
+            class, as the layers of a transformer are.
         labels: classes of the tokens, (N,); adds the class variances.
         **kwargs: what to call it with.
 
@@ -58,11 +59,17 @@ def find_blocks(model: nn.Module) -> list[nn.Module]:
     """The modules whose outputs are the model's states, in order (see :func:`layer_profile`)."""
     if hasattr(model, "state_modules"):
         return model.state_modules()
-    lists = [list(m) for m in model.modules() if isinstance(m, (nn.ModuleList, nn.Sequential))]
-    found = max(lists, key=len, default=[])
-    if not found:
-        raise ValueError("blocks: found None and no nn.ModuleList in the model, allowed the list of modules to measure")
-    return found
+    lists = [list(m) for m in model.modules() if isinstance(m, (nn.ModuleList, nn.Sequential)) and len(m)]
+    alike = [members for members in lists if len({type(member) for member in members}) == 1]
+    if not alike:
+        raise ValueError(
+            "blocks: found None and no list of layers in the model, allowed a list of modules"
+        )
+    return max(alike, key=lambda members: (len(members), _size(members)))
+
+
+def _size(modules: list[nn.Module]) -> int:
+    return sum(parameter.numel() for module in modules for parameter in module.parameters())
 
 
 def _state_of(output: object, name: str) -> Tensor:
