@@ -70,6 +70,7 @@ class DifformerRun(BaseModel):
     use_norm: bool = True
     normalize_features: bool = True
     split: Literal["random", "public"] = "random"
+    patience: int | None = Field(None, ge=1, description="epochs without a better validation accuracy before a stop")
     dtype: Literal["float32", "float64"] = "float32"
 
 

@@ -43,7 +43,9 @@ def train_difformer(run: DifformerRun, device: str = "cpu") -> NodeFit:
     data = run_graph(run, device)
     seed_everything(run.seed)
     model = build_difformer(run, data).to(device)
-    return fit_node_classifier(model, data, epochs=run.epochs, lr=run.lr, weight_decay=run.weight_decay)
+    return fit_node_classifier(
+        model, data, epochs=run.epochs, lr=run.lr, weight_decay=run.weight_decay, patience=run.patience
+    )
 
 
 def difformer_metrics(run: DifformerRun, device: str = "cpu") -> dict[str, float | None]:
