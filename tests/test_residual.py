@@ -79,6 +79,15 @@ def test_only_mixed_kinds_have_a_parameter():
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_half_precision_state_stays_one_beside_parameters_in_single_precision(kind, dtype):
+    x, ax, memory = (normal(i, 2, 3, 4).to(dtype) for i in range(3))
+    out, memory = Residual(4, kind)(x, ax, memory)
+    assert out.dtype == dtype
+    assert memory is None or memory.dtype == dtype
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_compiles_to_one_graph_and_exports(kind):
     residual = Residual(4, kind)
     x, ax, memory = (normal(i, 2, 3, 4).float() for i in range(3))

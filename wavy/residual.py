@@ -73,11 +73,15 @@ class Residual(nn.Module):
             return (x_wave if self.kind == "full" else self._mix(x_wave, x, ax)), velocity
         momentum = torch.zeros_like(x) if memory is None else x - memory
         if self.kind == "light":
-            return self._diffusion(x, ax) + torch.sigmoid(self.theta) * momentum, x
+            return self._diffusion(x, ax) + self._lam(x) * momentum, x
         return self._mix(x + self.tau**2 * (ax - x) + momentum, x, ax), x
 
     def _mix(self, x_wave: Tensor, x: Tensor, ax: Tensor) -> Tensor:
-        return mix(x_wave, self._diffusion(x, ax), torch.sigmoid(self.theta))
+        return mix(x_wave, self._diffusion(x, ax), self._lam(x))
+
+    def _lam(self, x: Tensor) -> Tensor:
+        # In the state's precision, so that under autocast a half-precision state stays one.
+        return torch.sigmoid(self.theta).to(x.dtype)
 
     def _diffusion(self, x: Tensor, ax: Tensor) -> Tensor:
         if self.form == "euler":

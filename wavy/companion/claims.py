@@ -17,7 +17,8 @@ def load_claims(task: str | None = None) -> pd.DataFrame:
         One row a claim, indexed by its id. source, task, model, setting, metric, unit and better describe it;
         baseline and variant (with their names and standard deviations) are the published numbers, NaN where a source
         gives none; direction (``up`` or ``down``) is the way in which variant differs from baseline; dataset, depth,
-        tau, baseline_kind and variant_kind say which runs the claim is about, where our runs can be.
+        tau, baseline_kind and variant_kind say which runs the claim is about, where our runs can be. (What the paper
+        calls mix (+light) for BERT is kind ``light`` here: that is the formula which it prints.)
 
     Raises:
         ValueError: an unknown task.

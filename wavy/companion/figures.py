@@ -35,7 +35,7 @@ DASHES = {"diffusion": "", "full": "", "light": "", "mix_full": (3, 1.5), "mix_l
 
 
 def use_house_style() -> None:
-    """Set the style of every later figure, and show tables with four significant digits.
+    """Set the style of every later figure, and show tables whole, with four significant digits.
 
     A figure is 6.4 inches wide or less, so that its text stays readable when a phone shrinks it to 400 pixels.
     """
@@ -59,6 +59,7 @@ def use_house_style() -> None:
         },
     )
     pd.set_option("display.float_format", "{:.4g}".format)
+    pd.set_option("display.max_colwidth", None)  # whole sentences, never "..."
 
 
 def lines(

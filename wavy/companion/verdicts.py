@@ -1,14 +1,16 @@
 """The rule by which a claim is judged, in one place.
 
 A claim says that a variant differs from a baseline in one direction. Our evidence is the mean, over seeds, of the
-difference between two runs that share the seed and the split, with its 95 % interval (Student's t). Then:
+difference between two runs that share the seed and the split, with its 95 % interval (Student's t). The first of these
+that applies is the verdict:
 
 - *not tested at this scale*: fewer than three seeds with both runs;
 - *holds*: the whole interval lies on the claimed side of zero;
 - *does not hold*: the whole interval lies on the other side of zero, or below half of the claimed size;
 - *inconclusive*: anything else.
 
-A claim that holds may still have another size than the published one: the table shows both.
+A claim that holds may still have another size than the published one: the table shows both. Where a source reports a
+loss or a high variance without numbers, the loss is what is judged.
 """
 
 from __future__ import annotations
@@ -43,6 +45,9 @@ def paired_difference(baseline: pd.Series, variant: pd.Series) -> Evidence:
     Args:
         baseline: values indexed by seed.
         variant: values indexed by seed.
+
+    Returns:
+        The evidence; its mean and interval are NaN where there are too few pairs for them.
     """
     difference = (variant - baseline).dropna()
     pairs = len(difference)
@@ -60,6 +65,9 @@ def verdict(direction: str, claimed_size: float, evidence: Evidence) -> str:
         direction: ``up`` or ``down``, the claimed sign of variant - baseline.
         claimed_size: the claimed ``|variant - baseline|``, NaN where the source gives no number.
         evidence: from :func:`paired_difference`, in the same unit.
+
+    Returns:
+        One of the four verdicts.
 
     Raises:
         ValueError: an unknown direction.
@@ -87,8 +95,8 @@ def judge(claims: pd.DataFrame, rows: pd.DataFrame, metric: str, factor: float =
         factor: from the unit of ``rows`` to that of the claims (100 for shares and per cent).
 
     Returns:
-        One row a claim: setting, paper (baseline -> variant), here (mean and standard deviation of both), difference
-        (mean and interval), seeds, verdict.
+        One row a claim: setting, verdict, paper (baseline → variant), here (mean and standard deviation of both),
+        difference (mean and interval), seeds.
     """
     return pd.DataFrame([_judge_one(claim, rows, metric, factor) for _, claim in claims.iterrows()], index=claims.index)
 
@@ -100,11 +108,11 @@ def _judge_one(claim: pd.Series, rows: pd.DataFrame, metric: str, factor: float)
     found = evidence.pairs >= LEAST_SEEDS
     return {
         "setting": claim["setting"],
+        "verdict": verdict(claim["direction"], abs(claim["variant"] - claim["baseline"]), evidence),
         "paper": _published(claim),
         "here": f"{_spread(baseline)} → {_spread(variant)}" if found else "–",
         "difference": f"{evidence.mean:+.1f} [{evidence.low:+.1f}, {evidence.high:+.1f}]" if found else "–",
         "seeds": evidence.pairs,
-        "verdict": verdict(claim["direction"], abs(claim["variant"] - claim["baseline"]), evidence),
     }
 
 

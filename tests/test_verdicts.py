@@ -1,0 +1,99 @@
+"""The rule for claims on made-up evidence, and the published numbers beside their source."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from conftest import SHARED
+from wavy.companion.claims import load_claims
+from wavy.companion.verdicts import (
+    DOES_NOT_HOLD,
+    HOLDS,
+    INCONCLUSIVE,
+    NOT_TESTED,
+    Evidence,
+    judge,
+    paired_difference,
+    verdict,
+)
+
+
+def evidence(low, high, pairs=5):
+    return Evidence((low + high) / 2, low, high, pairs)
+
+
+@pytest.mark.parametrize(
+    ("direction", "size", "found", "expected"),
+    [
+        ("up", 10, evidence(1, 30), HOLDS),
+        ("up", 10, evidence(1, 2), HOLDS),
+        ("up", 10, evidence(-30, -1), DOES_NOT_HOLD),
+        ("up", 10, evidence(-1, 4.9), DOES_NOT_HOLD),
+        ("up", 10, evidence(-1, 5.1), INCONCLUSIVE),
+        ("up", math.nan, evidence(-1, 1), INCONCLUSIVE),
+        ("down", 10, evidence(-30, -1), HOLDS),
+        ("down", 10, evidence(1, 30), DOES_NOT_HOLD),
+        ("down", 10, evidence(-4.9, 1), DOES_NOT_HOLD),
+        ("down", math.nan, evidence(-1, 1), INCONCLUSIVE),
+        ("up", 10, evidence(1, 30, pairs=2), NOT_TESTED),
+        ("up", 10, Evidence(math.nan, math.nan, math.nan, 0), NOT_TESTED),
+    ],
+)
+def test_the_rule(direction, size, found, expected):
+    assert verdict(direction, size, found) == expected
+
+
+def test_the_interval_is_students_over_seeds_that_both_have():
+    baseline = pd.Series({0: 1.0, 1: 2.0, 2: 3.0, 7: 9.0})
+    variant = pd.Series({2: 5.0, 1: 3.0, 0: 2.0, 8: 0.0})
+    found = paired_difference(baseline, variant)
+    # Differences 1, 1, 2: mean 4/3, standard error 1/3, and t = 4.3027 for two degrees of freedom.
+    assert found.pairs == 3
+    assert found.mean == pytest.approx(4 / 3)
+    assert found.high - found.mean == pytest.approx(4.302653 / 3)
+
+
+def rows(shift):
+    rng = np.random.default_rng(0)
+    table = [
+        {"dataset": "cora", "depth": 20, "tau": 0.2, "residual": kind, "seed": seed, "accuracy": base + noise}
+        for seed, noise in enumerate(rng.normal(0, 0.01, 4))
+        for kind, base in (("diffusion", 0.4), ("light", 0.4 + shift))
+    ]
+    return pd.DataFrame(table)
+
+
+def test_judge_uses_the_runs_of_the_claim_and_no_others():
+    claims = load_claims("graph")
+    table = judge(claims, rows(0.45), "accuracy", factor=100)
+    assert table.loc["cora-20", "verdict"] == HOLDS
+    assert table.loc["cora-20", "difference"].startswith("+45.0")
+    assert table.loc["cora-20", "seeds"] == 4
+    assert set(table["verdict"].drop("cora-20")) == {NOT_TESTED}
+    assert judge(claims, rows(-0.2), "accuracy", 100).loc["cora-20", "verdict"] == DOES_NOT_HOLD
+    nothing = judge(claims, pd.DataFrame(), "accuracy", 100)
+    assert set(nothing["verdict"]) == {NOT_TESTED}
+
+
+def test_claims_carry_the_published_numbers():
+    source = SHARED / "facts" / "claims.csv"
+    if not source.exists():
+        pytest.skip("the facts are not at hand: claims.csv (set WAVY_SHARED)")
+    facts, ours = pd.read_csv(source, index_col="id"), load_claims()
+    numbers = ["baseline", "baseline_std", "variant", "variant_std", "better", "metric", "unit", "task", "model"]
+    pd.testing.assert_frame_equal(ours[numbers], facts[numbers])
+
+
+def test_claims_have_a_direction_that_their_numbers_show():
+    claims = load_claims()
+    difference = (claims["variant"] - claims["baseline"]).dropna()
+    assert (claims.loc[difference.index, "direction"] == np.where(difference > 0, "up", "down")).all()
+    assert claims["direction"].isin(["up", "down"]).all()
+    with pytest.raises(ValueError, match="task: found 'audio', allowed cv, diagnostics"):
+        load_claims("audio")
+    with pytest.raises(ValueError, match="direction: found 'sideways'"):
+        verdict("sideways", 1, evidence(0, 1))
