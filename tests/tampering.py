@@ -55,8 +55,13 @@ def table_cell(nb: NotebookNode) -> None:
 
 
 def verdict(nb: NotebookNode) -> None:
-    """A claim that holds is said not to hold."""
-    _edit_first(nb, lambda text, tolerance: re.sub(r"(?<!not )\bholds\b", "does not hold", text, count=1))
+    """A claim that holds is said not to hold, and one with any other verdict to hold."""
+    swapped = {"holds": "does not hold"}
+    any_verdict = r"\b(holds|does not hold|inconclusive|not tested at this scale)\b"
+    _edit_first(
+        nb,
+        lambda text, tolerance: re.sub(any_verdict, lambda found: swapped.get(found[0], "holds"), text, count=1),
+    )
 
 
 def stdout_as_stderr(nb: NotebookNode) -> None:

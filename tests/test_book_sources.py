@@ -1,7 +1,9 @@
 """The sources of the book: nothing copied, nothing undefined, nothing left out. These tests need no build."""
 
 import ast
+import importlib
 import re
+import textwrap
 from collections import Counter
 from pathlib import Path
 
@@ -14,11 +16,15 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.md"))
 MODULES = sorted((ROOT / "wavy").rglob("*.py"))
 
 REQUIRED_EQUATIONS = {
-    *("eq-diffusion", "eq-stock", "eq-wave", "eq-light", "eq-mix", "eq-shadow-energy", "eq-roots"),
-    *("eq-ln-velocity", "eq-ffn-velocity", "eq-difformer", "eq-gap", "eq-variance"),
+    *("eq-diffusion", "eq-stock", "eq-wave", "eq-wave-momentum", "eq-light", "eq-mix", "eq-shadow-energy", "eq-roots"),
+    *("eq-ln-velocity", "eq-ffn-velocity", "eq-difformer", "eq-simple-attention", "eq-gap", "eq-variance"),
     *("eq-cosine", "eq-dirichlet", "eq-effective-rank", "eq-class-variance"),
 }
 INCLUDE = re.compile(r"```\{literalinclude\} (?P<path>\S+)\n(?P<options>(?::.*\n)*)```")
+#: An equation and where it lives in the package, as the chapters list them.
+TABLE_ROW = re.compile(r"^\| \{eq\}`(?P<label>[^`]+)`[^|]*\| \{py:\w+\}`(?P<name>wavy\.[\w.]+)`", re.MULTILINE)
+#: What fits the text column at the size of code.
+CODE_COLUMNS = 88
 
 
 def read(path: Path) -> str:
@@ -34,14 +40,16 @@ def pages_in_toc() -> set[str]:
     return {toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])}
 
 
-def objects_of(path: Path) -> set[str]:
-    """Functions, classes and methods of a module, as literalinclude names them."""
-    found = set()
-    for node in ast.parse(read(path)).body:
+def objects_of(path: Path) -> dict[str, str]:
+    """Functions, classes and methods of a module, as literalinclude names them, with their source."""
+    text, found = read(path), {}
+    for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
-            found.update(f"{node.name}.{item.name}" for item in ast.walk(node) if isinstance(item, ast.FunctionDef))
-    return found
+            found[node.name] = node
+            found.update(
+                {f"{node.name}.{item.name}": item for item in ast.walk(node) if isinstance(item, ast.FunctionDef)}
+            )
+    return {name: ast.get_source_segment(text, node, padded=True) for name, node in found.items()}
 
 
 def test_every_equation_has_exactly_one_definition():
@@ -55,6 +63,18 @@ def test_equations_cited_by_the_package_are_in_the_book(path):
     assert set(re.findall(r":eq:`([^`]+)`", read(path))) - set(defined_equations()) == set()
 
 
+def test_the_tables_of_equations_name_every_equation_of_the_package():
+    rows = [match for path in CHAPTERS for match in TABLE_ROW.finditer(read(path))]
+    cited = {label for path in MODULES for label in re.findall(r":eq:`([^`]+)`", read(path))}
+    assert cited - {row["label"] for row in rows} == set()
+    missing = []
+    for row in rows:
+        module, name = row["name"].rsplit(".", 1)
+        if not hasattr(importlib.import_module(module), name):
+            missing.append(row["name"])
+    assert missing == []
+
+
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.name)
 def test_code_is_included_by_the_name_of_an_object_never_copied(path):
     text = read(path)
@@ -64,7 +84,10 @@ def test_code_is_included_by_the_name_of_an_object_never_copied(path):
     for include in includes:
         name = re.search(r"^:pyobject: (\S+)$", include["options"], re.MULTILINE)
         assert name, f"{include['path']} is included without :pyobject:"
-        assert name[1] in objects_of((path.parent / include["path"]).resolve())
+        source = objects_of((path.parent / include["path"]).resolve()).get(name[1])
+        assert source, f"{include['path']} has no {name[1]}"
+        shown = textwrap.dedent(source).splitlines()
+        assert [line for line in shown if len(line) > CODE_COLUMNS] == []
 
 
 def test_every_chapter_and_notebook_is_in_the_toc():

@@ -18,9 +18,9 @@ MIXED_KINDS = ("light", "mix_full", "mix_light")
 
 
 def diffusion_step(x: Tensor, ax: Tensor, tau: float | Tensor) -> Tensor:
-    """One explicit Euler step of graph diffusion, dX/dt = (A - I) X: equation (D), :eq:`eq-diffusion`.
+    """One explicit Euler step of graph diffusion, equation (D): :eq:`eq-diffusion`.
 
-    ``X' = tau A X + (1 - tau) X``
+    ``dX/dt = (A - I) X`` becomes ``X' = tau A X + (1 - tau) X``.
 
     Args:
         x: state X, (..., N, d).
@@ -29,14 +29,22 @@ def diffusion_step(x: Tensor, ax: Tensor, tau: float | Tensor) -> Tensor:
 
     Returns:
         The next state, (..., N, d).
+
+    Source: Wavy Transformer.
     """
     return tau * ax + (1 - tau) * x
 
 
-def wave_step(x: Tensor, y: Tensor, ax: Tensor, tau: float | Tensor) -> tuple[Tensor, Tensor]:
-    """One symplectic Euler step of the wave equation, dX/dt = Y, dY/dt = (A - I) X: equation (W), :eq:`eq-wave`.
+def wave_step(
+    x: Tensor,
+    y: Tensor,
+    ax: Tensor,
+    tau: float | Tensor,
+) -> tuple[Tensor, Tensor]:
+    """One symplectic Euler step of the wave equation, equation (W): :eq:`eq-wave`.
 
-    ``Y' = Y + tau (A X - X),  X' = X + tau Y'``
+    ``dX/dt = Y, dY/dt = (A - I) X`` becomes
+    ``Y' = Y + tau (A X - X), X' = X + tau Y'``.
 
     Args:
         x: state X, (..., N, d).
@@ -46,31 +54,43 @@ def wave_step(x: Tensor, y: Tensor, ax: Tensor, tau: float | Tensor) -> tuple[Te
 
     Returns:
         The next state and the next velocity, each (..., N, d).
+
+    Source: Wavy Transformer.
     """
     y = y + tau * (ax - x)
     return x + tau * y, y
 
 
-def light_step(x: Tensor, x_prev: Tensor, ax: Tensor, tau: float | Tensor, lam: float | Tensor) -> Tensor:
+def light_step(
+    x: Tensor,
+    x_prev: Tensor,
+    ax: Tensor,
+    tau: float | Tensor,
+    lam: float | Tensor,
+) -> Tensor:
     """One light wave step, diffusion with heavy-ball momentum: :eq:`eq-light`.
 
     ``X' = tau A X + (1 - tau) X + lambda (X - X_prev)``
 
     Args:
         x: state X, (..., N, d).
-        x_prev: the state one step earlier, same shape; equal to ``x`` before the first layer.
+        x_prev: the state one step earlier, same shape; ``x`` itself in the first layer.
         ax: A X, same shape.
         tau: step size.
         lam: momentum lambda, a number or one value a channel, (d,).
 
     Returns:
         The next state, (..., N, d).
+
+    Source: Wavy Transformer.
     """
     return diffusion_step(x, ax, tau) + lam * (x - x_prev)
 
 
 def mix(x_wave: Tensor, x_diffusion: Tensor, lam: float | Tensor) -> Tensor:
-    """The mixed residual, lambda X'_wave + (1 - lambda) X'_diffusion: :eq:`eq-mix`.
+    """The mixed residual: :eq:`eq-mix`.
+
+    ``X' = lambda X'_wave + (1 - lambda) X'_diffusion``
 
     Args:
         x_wave: next state of the wave, (..., N, d).
@@ -79,27 +99,38 @@ def mix(x_wave: Tensor, x_diffusion: Tensor, lam: float | Tensor) -> Tensor:
 
     Returns:
         The mixed state, (..., N, d).
+
+    Source: Wavy Transformer.
     """
     return lam * x_wave + (1 - lam) * x_diffusion
 
 
-def shadow_energy(x: Tensor, y: Tensor, ax: Tensor, tau: float | Tensor, weight: Tensor | None = None) -> Tensor:
-    """The energy that symplectic Euler conserves exactly while A is frozen: :eq:`eq-shadow-energy`.
+def shadow_energy(
+    x: Tensor,
+    y: Tensor,
+    ax: Tensor,
+    tau: float | Tensor,
+    weight: Tensor | None = None,
+) -> Tensor:
+    """Energy that symplectic Euler conserves, A frozen: :eq:`eq-shadow-energy`.
 
     ``H = 1/2 |Y|^2 + 1/2 <X, L X> - tau/2 <Y, L X>,  L = I - A``
 
-    It is conserved when A is symmetric; when A = D^-1 K with K symmetric (detailed balance), in the inner product
-    weighted by pi = D / tr D; for a general A it is not. It is positive for tau^2 mu < 4. Beyond the paper.
+    It is conserved exactly when A is symmetric; when A = D^-1 K with K symmetric
+    (detailed balance), in the inner product weighted by pi = D / tr D; for a general A
+    it is not. It is never negative if tau^2 mu < 4 for all modes. Beyond the paper.
 
     Args:
         x: state X, (..., N, d).
         y: velocity Y, same shape.
         ax: A X, same shape.
         tau: step size.
-        weight: pi, (N,), the weight of each token in the inner product; ``None`` weighs all by 1.
+        weight: pi, (N,), the token weights of the inner product; ``None`` for all 1.
 
     Returns:
         One value a batch entry, (...).
+
+    Source: a standard result on symplectic Euler (Hairer, Lubich & Wanner, 2006).
     """
     lx = x - ax
     density = 0.5 * (y * y + x * lx - tau * y * lx)
@@ -108,8 +139,13 @@ def shadow_energy(x: Tensor, y: Tensor, ax: Tensor, tau: float | Tensor, weight:
     return density.sum(dim=(-2, -1))
 
 
-def mode_factors(mu: Tensor | float, tau: float | Tensor, kind: str, lam: float | Tensor | None = None) -> Tensor:
-    """The factors z by which one mode of L = I - A changes in one layer: :eq:`eq-roots`.
+def mode_factors(
+    mu: Tensor | float,
+    tau: float | Tensor,
+    kind: str,
+    lam: float | Tensor | None = None,
+) -> Tensor:
+    """The factors z by which a mode of L = I - A changes in one layer: :eq:`eq-roots`.
 
     ========= ====================================================================
     kind      z
@@ -117,21 +153,22 @@ def mode_factors(mu: Tensor | float, tau: float | Tensor, kind: str, lam: float 
     diffusion z = 1 - tau mu
     full      z^2 - (2 - tau^2 mu) z + 1 = 0
     light     z^2 - (1 + lambda - tau mu) z + lambda = 0
-    mix_full  z^2 - (2 - s mu) z + 1 - (1 - lambda) tau mu = 0
-    mix_light z^2 - (1 + lambda - s mu) z + lambda = 0
+    mix_full  z^2 - (2 - h mu) z + 1 - (1 - lambda) tau mu = 0
+    mix_light z^2 - (1 + lambda - h mu) z + lambda = 0
     ========= ====================================================================
 
-    with s = lambda tau^2 + (1 - lambda) tau.
+    with the mixed step h = lambda tau^2 + (1 - lambda) tau. Derived in the book.
 
     Args:
         mu: eigenvalues of L, real or complex, any shape.
         tau: step size; broadcasts with ``mu``.
         kind: one of :data:`KINDS`.
-        lam: lambda in [0, 1] for the mixed kinds, broadcasts with ``mu``; ``None`` for diffusion and full.
+        lam: lambda in [0, 1] for the mixed kinds, broadcasts with ``mu``; ``None`` for
+            diffusion and full.
 
     Returns:
-        complex128, (..., number of roots): one root for diffusion, else two, the larger modulus first (of a conjugate
-        pair, the one with positive imaginary part).
+        complex128, (..., number of roots): one root for diffusion, else two, the larger
+        modulus first (of a conjugate pair, the one with positive imaginary part).
 
     Raises:
         ValueError: unknown kind, or ``lam`` missing, superfluous or outside [0, 1].

@@ -45,7 +45,7 @@ class JointLayerNorm(nn.LayerNorm):
     Raises:
         ValueError: ``dim`` is not a whole number >= 1.
 
-    Source: Wavy Transformer, section on velocity LayerNorm.
+    Source: Wavy Transformer.
     """
 
     def __init__(self, dim: int, eps: float = 1e-5, exact: bool = False) -> None:
@@ -53,18 +53,19 @@ class JointLayerNorm(nn.LayerNorm):
         super().__init__(dim, eps=eps)
         self.exact = exact
 
-    def forward(self, x: Tensor, velocity: Tensor | None = None) -> Pair:  # type: ignore[override]
+    def forward(self, x: Tensor, velocity: Tensor | None = None) -> Pair:
         """LN(x) and, where there is a velocity, LN_v of it."""
         if velocity is None:
             return super().forward(x), None
         centred = x - x.mean(dim=-1, keepdim=True)
-        # torch.var_mean gives the same in one call, but takes several times longer on a CPU.
+        # torch.var_mean gives the same in one call, but takes several times longer on CPU.
         scale = torch.rsqrt(centred.square().mean(dim=-1, keepdim=True) + self.eps)
         x_hat = centred * scale
         if self.exact:
             along = (x_hat * velocity).mean(dim=-1, keepdim=True)
             velocity = velocity - velocity.mean(dim=-1, keepdim=True) - x_hat * along
-        return torch.addcmul(self.bias, self.weight, x_hat), self.weight * (scale * velocity)
+        normed = torch.addcmul(self.bias, self.weight, x_hat)
+        return normed, self.weight * (scale * velocity)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, exact={self.exact}"
@@ -121,7 +122,7 @@ class JointMLP(nn.Module):
     Raises:
         ValueError: an argument out of its range.
 
-    Source: Wavy Transformer, section on the velocity FFN; parameter names as in timm's Mlp.
+    Source: Wavy Transformer; parameter names as in timm's Mlp.
     """
 
     def __init__(self, dim: int, hidden_dim: int, activation: str = "gelu", dropout: float = 0.0) -> None:
@@ -149,6 +150,14 @@ class JointMLP(nn.Module):
 
 
 def check_width(name: str, value: int) -> None:
-    """Raise ValueError unless ``value`` can be a number of channels."""
+    """Check that ``value`` can be a number of channels.
+
+    Args:
+        name: of the argument, for the message.
+        value: what was given.
+
+    Raises:
+        ValueError: ``value`` is not a whole number >= 1.
+    """
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name}: found {value!r}, allowed a whole number >= 1")

@@ -26,9 +26,10 @@ class Residual(nn.Module):
     - ``light``: X' = X'_diffusion + lambda (X - X_prev)                               :eq:`eq-light`
     - ``mix_full``: X' = lambda (X + tau Y') + (1 - lambda) X'_diffusion, Y' as full   :eq:`eq-mix`
     - ``mix_light``: the same mix with the wave written as momentum,
-      X + tau^2 (A X - X) + (X - X_prev)
+      X + tau^2 (A X - X) + (X - X_prev)                                               :eq:`eq-wave-momentum`
 
-    ``light`` is the reading that the paper prints; ``mix_light`` is the other reading of its words.
+    ``light`` is the reading that the paper prints; ``mix_light`` is the other reading of its words. X_prev is the
+    previous state of this scheme, not of a wave: ``mix_light`` and ``mix_full`` differ from the second layer on.
 
     Args:
         dim: channels d of the state.
@@ -43,7 +44,7 @@ class Residual(nn.Module):
     Raises:
         ValueError: an argument out of its range, or shapes that do not match.
 
-    Source: Wavy Transformer, sections on the symplectic wave and on mixed and light residuals.
+    Source: Wavy Transformer; the form ``stock`` and the choice of names are ours.
     """
 
     def __init__(self, dim: int, kind: str, tau: float = 0.5, theta_init: float = 0.0, form: str = "euler") -> None:
@@ -87,7 +88,7 @@ class Residual(nn.Module):
         if self.form == "euler":
             return diffusion_step(x, ax, self.tau)
         ratio = self.tau / (1 - self.tau)
-        # At tau = 1/2 nothing is multiplied, so that the host's own x + ax comes out bit for bit.
+        # At tau = 1/2 nothing is multiplied: the host's own x + ax comes out bit for bit.
         return x + ax if ratio == 1.0 else x + ratio * ax
 
     def extra_repr(self) -> str:
@@ -95,7 +96,11 @@ class Residual(nn.Module):
 
 
 def check_residual(dim: int, kind: str, tau: float, theta_init: float, form: str) -> None:
-    """Raise one clear ValueError if the arguments do not describe a residual (see :class:`Residual`)."""
+    """Check that the arguments describe a residual (see :class:`Residual`).
+
+    Raises:
+        ValueError: one line that names the first argument out of its range.
+    """
     if kind not in KINDS:
         raise ValueError(f"kind: found {kind!r}, allowed {', '.join(KINDS)}")
     if form not in FORMS:

@@ -7,10 +7,13 @@ from torch import Tensor
 
 
 def spectral_gap(attention: Tensor) -> Tensor:
-    """``1 - |lambda_2|``, lambda_2 the eigenvalue of A second in modulus: :eq:`eq-gap`.
+    """``1 - |a_2|``, a_2 the eigenvalue of A second in modulus: :eq:`eq-gap`.
 
-    Under diffusion with frozen A the larger the gap, the faster the tokens become equal. The definition is ours: the
-    paper gives numbers for a spectral gap without one.
+    Under diffusion with frozen A and 0 < tau <= 1, differences fade in the long run at
+    least as fast as ``1 - tau gap`` a layer, exactly so if a_2 is real and positive.
+
+    The values of a spectral gap that we know from the paper come to us without a
+    definition; this one is our choice.
 
     Args:
         attention: row stochastic A, (..., N, N), N >= 2.
@@ -22,8 +25,9 @@ def spectral_gap(attention: Tensor) -> Tensor:
         ValueError: not square, or fewer than two tokens.
     """
     _check_square(attention, 2)
-    # Rows sum to 1, so taking the mean row off each row removes the eigenvalue 1 and no other. (It also spares the
-    # eigenvalue solver exactly uniform attention, on which it may fail to converge.)
+    # Rows sum to 1, so taking the mean row off each row removes the eigenvalue 1 and no
+    # other. (It also spares the eigenvalue solver exactly uniform attention, on which
+    # it may fail to converge.)
     rest = attention - attention.mean(dim=-2, keepdim=True)
     return 1 - torch.linalg.eigvals(rest).abs().amax(dim=-1)
 

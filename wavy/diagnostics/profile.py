@@ -56,15 +56,17 @@ def layer_profile(
 
 
 def find_blocks(model: nn.Module) -> list[nn.Module]:
-    """The modules whose outputs are the model's states, in order (see :func:`layer_profile`)."""
+    """The modules whose outputs are the model's states, in order (see :func:`layer_profile`).
+
+    Raises:
+        ValueError: the model has no ``state_modules`` and no list of layers of one class.
+    """
     if hasattr(model, "state_modules"):
         return model.state_modules()
     lists = [list(m) for m in model.modules() if isinstance(m, (nn.ModuleList, nn.Sequential)) and len(m)]
     alike = [members for members in lists if len({type(member) for member in members}) == 1]
     if not alike:
-        raise ValueError(
-            "blocks: found None and no list of layers in the model, allowed a list of modules"
-        )
+        raise ValueError("blocks: found None and no list of layers in the model, allowed a list of modules")
     return max(alike, key=lambda members: (len(members), _size(members)))
 
 

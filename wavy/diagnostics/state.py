@@ -15,7 +15,8 @@ from torch import Tensor
 def mean_cosine(x: Tensor) -> Tensor:
     """Mean signed cosine over all pairs of different tokens: :eq:`eq-cosine`.
 
-    With ``u_i = x_i / |x_i|`` it is ``(|sum_i u_i|^2 - N) / (N (N - 1)) = 1 - sum_i |u_i - mean(u)|^2 / (N - 1)``.
+    With ``u_i = x_i / |x_i|`` it is ``(|sum_i u_i|^2 - N) / (N (N - 1))``, which is
+    ``1 - sum_i |u_i - mean(u)|^2 / (N - 1)``.
 
     Args:
         x: (..., N, d), N >= 2; a token of norm 0 has u_i = 0.
@@ -24,7 +25,7 @@ def mean_cosine(x: Tensor) -> Tensor:
         (...), in [-1/(N - 1), 1]; 1 when all tokens point the same way.
 
     Raises:
-        ValueError: fewer than two tokens.
+        ValueError: fewer than two axes, or fewer than two tokens.
     """
     _check_tokens(x, 2)
     unit = F.normalize(x, dim=-1, eps=torch.finfo(x.dtype).tiny)
@@ -35,15 +36,19 @@ def mean_cosine(x: Tensor) -> Tensor:
 
 
 def dirichlet_energy(x: Tensor) -> Tensor:
-    """Mean squared distance over all ordered pairs of tokens, the Dirichlet energy of the complete graph.
+    """Dirichlet energy of the complete graph: :eq:`eq-dirichlet`.
 
-    ``N^-2 sum_jk |x_j - x_k|^2 = 2/N sum_i |x_i - mean(x)|^2``: :eq:`eq-dirichlet`.
+    The mean squared distance over all ordered pairs of tokens,
+    ``N^-2 sum_jk |x_j - x_k|^2 = 2/N sum_i |x_i - mean(x)|^2``.
 
     Args:
         x: (..., N, d).
 
     Returns:
         (...), >= 0, in squared units of x; 0 when all tokens are equal.
+
+    Raises:
+        ValueError: fewer than two axes, or no token.
     """
     _check_tokens(x, 1)
     return 2 * _spread(x) / x.shape[-2]
@@ -57,6 +62,9 @@ def node_variance(x: Tensor) -> Tensor:
 
     Returns:
         (...), >= 0, in squared units of x.
+
+    Raises:
+        ValueError: fewer than two axes, or no token.
     """
     _check_tokens(x, 1)
     return _spread(x) / (x.shape[-2] * x.shape[-1])
@@ -73,7 +81,7 @@ def class_variances(x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         Between and within, each (...); their sum is ``node_variance(x)``.
 
     Raises:
-        ValueError: labels of another shape than (N,).
+        ValueError: labels of another shape than (N,), fewer than two axes, or no token.
     """
     _check_tokens(x, 1)
     if labels.shape != x.shape[-2:-1]:
@@ -85,15 +93,21 @@ def class_variances(x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def effective_rank(x: Tensor) -> Tensor:
-    """exp of the entropy of the singular values of X divided by their sum: :eq:`eq-effective-rank`.
+    """Effective rank of a state: :eq:`eq-effective-rank`.
 
-    Source: Roy & Vetterli, The effective rank (2007). X is not centred, so a state of equal tokens has rank 1.
+    It is exp of the entropy of the singular values of X divided by their sum. X is not
+    centred, so a state of equal tokens has rank 1.
 
     Args:
         x: (..., N, d).
 
     Returns:
         (...), from 1 to min(N, d); 0 for a state of zeros.
+
+    Raises:
+        ValueError: fewer than two axes, or no token.
+
+    Source: Roy & Vetterli, The effective rank (2007).
     """
     _check_tokens(x, 1)
     share = torch.linalg.svdvals(x)

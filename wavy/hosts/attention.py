@@ -11,11 +11,22 @@ from torch import Tensor
 
 
 def simple_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """The ``simple`` kernel in O(N d^2): the (N, N) matrix is never formed.
+    """The ``simple`` kernel in O(N d^2): :eq:`eq-simple-attention`.
 
     ``a_ij = (1 + q_i . k_j) / (N + q_i . sum_l k_l)``
 
-    Queries and keys are first divided by their Frobenius norms over all nodes and heads, so every a_ij is positive.
+    This (N, N) matrix is never formed. Queries and keys are first divided by their
+    Frobenius norms over all nodes and heads, so no a_ij is negative.
+
+    Args:
+        query: (N, H, d), not all zero.
+        key: (N, H, d), not all zero.
+        value: (N, H, d).
+
+    Returns:
+        A V for each head, (N, H, d).
+
+    Source: DIFFormer (Wu et al., ICLR 2023).
     """
     # The norms scale the small (d, d) products instead of the (N, d) queries and keys.
     scale = 1 / (torch.linalg.vector_norm(query) * torch.linalg.vector_norm(key))
@@ -27,7 +38,20 @@ def simple_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def sigmoid_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """The ``sigmoid`` kernel, a_ij = sigmoid(q_i . k_j) with rows divided by their sums, in O(N^2)."""
+    """The ``sigmoid`` kernel in O(N^2).
+
+    ``a_ij = sigmoid(q_i . k_j) / sum_l sigmoid(q_i . k_l)``
+
+    Args:
+        query: (N, H, d).
+        key: (N, H, d).
+        value: (N, H, d).
+
+    Returns:
+        A V for each head, (N, H, d).
+
+    Source: DIFFormer (Wu et al., ICLR 2023).
+    """
     weight = torch.sigmoid(torch.einsum("nhm,lhm->hnl", query, key))
     weight = weight / weight.sum(dim=-1, keepdim=True)
     return torch.einsum("hnl,lhd->nhd", weight, value)

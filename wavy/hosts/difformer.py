@@ -11,7 +11,8 @@ from wavy.hosts.propagation import Propagation
 from wavy.layers import JointDropout, JointLayerNorm, check_width
 from wavy.residual import Residual
 
-#: ``published``: attention + D^-1/2 A D^-1/2. ``row_stochastic``: the mean of attention and D^-1 A.
+#: ``published``: attention + D^-1/2 A_G D^-1/2. ``row_stochastic``: the mean of attention and D^-1 A_G, where A_G is
+#: the adjacency matrix of the graph.
 OPERATORS = {"published": "sym", "row_stochastic": "row"}
 
 
@@ -36,10 +37,21 @@ class DIFFormerConv(nn.Module):
         self.Wv = nn.Linear(channels, heads * channels) if use_weight else None
 
     def reset_parameters(self) -> None:
+        """Draw all parameters anew."""
         for linear in self.children():
             linear.reset_parameters()
 
     def forward(self, x: Tensor, propagation: Propagation | None, graph_weight: float | None) -> Tensor:
+        """A X for the state X.
+
+        Args:
+            x: state, (N, d).
+            propagation: the graph part; ``None`` leaves attention alone.
+            graph_weight: w in (1 - w) attention + w GCN; ``None`` for their sum.
+
+        Returns:
+            (N, d).
+        """
         split = (x.shape[0], self.heads, x.shape[1])
         query, key = self.Wq(x).view(split), self.Wk(x).view(split)
         value = x.unsqueeze(1).expand(split) if self.Wv is None else self.Wv(x).view(split)
@@ -77,8 +89,8 @@ class DIFFormer(nn.Module):
         graph_weight: w in (1 - w) attention + w GCN; ``None`` for the operator's default (a plain sum for
             ``published``, 1/2 for ``row_stochastic``).
         use_norm: apply LayerNorm after the input and after every layer (its parameters exist either way, as published).
-        operator: ``published`` (attention plus D^-1/2 A D^-1/2, not row stochastic) or ``row_stochastic`` (the mean
-            of attention and D^-1 A, so that I - A is a Laplacian; beyond the paper).
+        operator: ``published`` (attention plus D^-1/2 A_G D^-1/2, A_G the adjacency matrix; not row stochastic) or
+            ``row_stochastic`` (the mean of attention and D^-1 A_G, so that I - A is a Laplacian; beyond the paper).
 
     Shapes:
         - **input:** x (N, F), dense or sparse CSR; edge_index (2, E) with the self loops that are wanted;
@@ -139,19 +151,26 @@ class DIFFormer(nn.Module):
         """The graph part of the operator, to be passed as ``edge_index`` when a graph is used more than once."""
         return Propagation(edge_index, num_nodes, edge_weight, OPERATORS[self.operator], self.fcs[1].weight.dtype)
 
-    def forward(self, x: Tensor, edge_index: Tensor | Propagation, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | Propagation,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
         """Class logits, (N, C)."""
         propagation = edge_index if self.use_graph else None
         if isinstance(propagation, Tensor):
             propagation = self.propagation(edge_index, x.shape[0], edge_weight)
         x, memory = self._finish_layer(0, self._embed(x), None)
         source = x
-        for layer, (conv, residual) in enumerate(zip(self.convs, self.residuals, strict=True), start=1):
+        layers = zip(self.convs, self.residuals, strict=True)
+        for layer, (conv, residual) in enumerate(layers, start=1):
             ax = conv(x, propagation, self.graph_weight)
             if self.use_source:
                 ax = ax + source
             x, memory = residual(x, ax, memory)
-            velocity, memory = (memory, None) if residual.carries_velocity else (None, memory)
+            carries = residual.carries_velocity
+            velocity, memory = (memory, None) if carries else (None, memory)
             x, velocity = self._finish_layer(layer, x, velocity)
             memory = memory if velocity is None else velocity
         return self.fcs[1](x)

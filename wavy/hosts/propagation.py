@@ -12,7 +12,7 @@ from torch_geometric.utils import degree
 
 
 class Propagation:
-    """A X for the normalised adjacency matrix of a graph, prepared once and used by every layer.
+    """A_G X for the normalised adjacency matrix A_G of a graph, prepared once and used by every layer.
 
     An edge (j, i) of ``edge_index`` lets node i read from node j, as everywhere in PyG. Self loops are used where
     ``edge_index`` has them and are not added. Degrees count edges for ``"sym"``, as published, and add up weights for
@@ -22,7 +22,7 @@ class Propagation:
         edge_index: (2, E), int64.
         num_nodes: N.
         edge_weight: (E,), or ``None`` for all 1.
-        norm: ``"sym"``, D^-1/2 A D^-1/2 (rows do not sum to 1), or ``"row"``, D^-1 A (row stochastic).
+        norm: ``"sym"``, D^-1/2 A_G D^-1/2 (rows do not sum to 1), or ``"row"``, D^-1 A_G (row stochastic).
         dtype: of the weights.
     """
 
@@ -41,7 +41,7 @@ class Propagation:
         self.transpose = _csr(self.edges.flip(0)[:, order], self.weight.detach()[order], num_nodes)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """A X for X of shape (N, d)."""
+        """A_G X, normalised, for X of shape (N, d)."""
         return _Product.apply(x, self.weight, self)
 
 

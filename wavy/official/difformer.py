@@ -31,6 +31,14 @@ def build(
         graph_weight: w in (1 - w) attention + w GCN where positive; else attention + GCN.
 
     The other arguments are those of :class:`wavy.hosts.difformer.DIFFormer`.
+
+    Returns:
+        The model with freshly drawn weights, in training mode.
+
+    Raises:
+        ValueError: an argument out of its range, named as in :class:`wavy.hosts.difformer.DIFFormer`.
+
+    Source: published code of DIFFormer.
     """
     return DIFFormer(
         in_channels,
