@@ -57,6 +57,29 @@ def test_nearly_equal_tokens_keep_their_digits_in_single_precision(spread, uncen
     assert abs(uncentred / dirichlet_energy(exact).item() - 1) > uncentred_error
 
 
+@pytest.mark.parametrize("size", [1e-40, 1e-30, 1e-25, 1e25, 1e37])
+def test_cosine_of_tiny_and_huge_states(size):
+    x = normal(0, 50, 5)
+    assert mean_cosine((x * size).float()).item() == pytest.approx(mean_cosine(x).item(), abs=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_does_not_overflow(dtype):
+    x = (5 * normal(0, 128, 768)).to(dtype)
+    for measure in (mean_cosine, dirichlet_energy, node_variance, effective_rank):
+        assert measure(x).item() == pytest.approx(measure(x.double()).item(), rel=1e-3, abs=1e-4)
+
+
+def test_profile_restores_every_mode_and_hooks_shared_blocks_once():
+    block = nn.Linear(4, 4)
+    frozen = nn.Dropout(0.5).eval()
+    model = nn.Sequential(block, frozen, block, block).train()
+    frozen.eval()
+    profile = layer_profile(model, torch.ones(3, 4), blocks=[block, block, block])
+    assert len(profile) == 3
+    assert (model.training, frozen.training, block.training) == (True, False, True)
+
+
 def test_a_token_of_norm_zero_has_cosine_zero_with_all():
     x = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
     assert mean_cosine(x).item() == pytest.approx(2 / 6)

@@ -94,6 +94,49 @@ def test_propagation_equals_its_dense_matrix_on_directed_graphs(seed, nodes, nor
     )
 
 
+@pytest.mark.parametrize("norm", ["sym", "row"])
+def test_propagation_has_derivatives_of_second_order(norm):
+    edges, x = graph(6), normal(0, 6, 2).requires_grad_()
+    weight = (normal(1, edges.shape[1]).abs() + 0.5).requires_grad_()
+
+    def propagate(w, v):
+        return Propagation(edges, 6, w, norm, torch.float64)(v)
+
+    assert torch.autograd.gradgradcheck(propagate, (weight, x))
+
+
+def test_node_numbers_in_32_bits_do_not_overflow():
+    nodes = 70_000
+    edges = torch.randint(nodes, (2, 1000), generator=torch.Generator().manual_seed(0))
+    x = torch.randn(nodes, 1)
+    wide, narrow = (Propagation(e, nodes, None, "row", torch.float32)(x) for e in (edges, edges.int()))
+    assert torch.equal(wide, narrow)
+
+
+@pytest.mark.parametrize("operator", ["published", "row_stochastic"])
+@pytest.mark.parametrize(
+    ("edges", "weight", "message"),
+    [
+        ([[0, 12], [1, 1]], None, "edge_index: found nodes 0 to 12, allowed 0 to 11"),
+        ([[0, -1], [1, 1]], None, "edge_index: found nodes -1 to 1"),
+        ([[0, 1, 2]], None, r"edge_index: found torch.int64 \(1, 3\)"),
+        ([[0.0], [1.0]], None, "edge_index: found torch.float32"),
+        ([[0, 1], [1, 1]], torch.ones(2, 1), r"edge_weight: found shape \(2, 1\), allowed \(2,\)"),
+    ],
+)
+def test_bad_graphs_are_refused(operator, edges, weight, message):
+    with pytest.raises(ValueError, match=message):
+        model(operator=operator)(normal(0, 12, 5), torch.tensor(edges), weight)
+
+
+def test_arguments_that_would_be_ignored_are_refused():
+    net, x = model(), normal(0, 12, 5)
+    with pytest.raises(ValueError, match="edge_index: found None"):
+        net(x, None)
+    with pytest.raises(ValueError, match="edge_weight: found a tensor"):
+        net(x, net.propagation(graph(), 12), torch.ones(3))
+
+
 def test_row_stochastic_operator_keeps_constants_and_the_published_one_does_not():
     ones = torch.ones(12, 8, dtype=torch.float64)
     for operator, keeps in (("row_stochastic", True), ("published", False)):

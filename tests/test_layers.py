@@ -75,6 +75,30 @@ def test_without_velocity_they_are_the_ordinary_layers():
     assert JointMLP(8, 16).double()(x)[1] is None
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("exact", [False, True])
+def test_half_precision_neither_overflows_nor_loses_constant_tokens(dtype, exact):
+    norm = JointLayerNorm(64, eps=1e-12, exact=exact)
+    x = (300 * normal(0, 3, 64)).to(dtype)
+    x[1] = 5
+    y = normal(1, 3, 64).to(dtype)
+    expected_x, expected_y = norm(x.float(), y.float())
+    half_x, half_y = norm.to(dtype)(x, y)
+    assert half_x.dtype == half_y.dtype == dtype
+    assert torch.allclose(half_x.float(), expected_x, atol=0.05)
+    rows = [0, 2]  # a constant token has no finite derivative
+    assert torch.allclose(half_y.float()[rows], expected_y[rows], rtol=0.02, atol=1e-4)
+    assert expected_y[rows].abs().max() > 1e-3
+
+
+def test_a_velocity_of_another_shape_is_refused():
+    x = torch.ones(3, 4)
+    for module in (JointLayerNorm(4), JointDropout(0.5), JointMLP(4, 8)):
+        for shape in ((3, 1), (4,), (2, 3, 4)):
+            with pytest.raises(ValueError, match="velocity: found shape"):
+                module(x, torch.ones(shape))
+
+
 def test_dropout_shares_one_mask_and_rests_in_eval_mode():
     x, y = torch.ones(50, 50), 2 * torch.ones(50, 50)
     drop = JointDropout(0.5)

@@ -6,13 +6,14 @@ import json
 import multiprocessing
 import os
 import random
+import resource
 import signal
 import time
 
 import pytest
 from pydantic import ValidationError
 
-from wavy import results
+from wavy import results, rowfile
 from wavy.experiments.difformer import DifformerRun, DifformerStudy
 from wavy.sweep import sweep
 
@@ -48,31 +49,92 @@ def test_kill_9_during_a_sweep_loses_and_breaks_nothing(tmp_path):
         os.kill(child.pid, signal.SIGKILL)
         child.join()
         assert child.exitcode == -signal.SIGKILL, "the sweep ended before it could be killed"
-        after = results.read(path)
+        after = rowfile.read(path)
         assert after[: len(before)] == before
         before = after
     assert 0 < len(before) < count
     endless_sweep(path, count)
-    rows = results.read(path)
+    rows = rowfile.read(path)
     assert sorted(row["seed"] for row in rows) == list(range(count))
     assert all(row["metrics"]["test_accuracy"] == row["seed"] / 1000 for row in rows)
 
 
-@pytest.mark.parametrize("cut", [1, 10, -1])
+def test_a_whole_row_without_its_newline_is_kept(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    rowfile.append(path, row(0))
+    rowfile.append(path, row(1))
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    assert len(rowfile.read(path)) == 2
+    assert rowfile.append(path, row(2))
+    assert [r["seed"] for r in rowfile.read(path)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("text", ["precious notes", "line one\nprecious last", "\r\r", "[1, 2"])
+def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path, text):
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    for call in (lambda: rowfile.append(path, row()), lambda: rowfile.check_writable(path)):
+        with pytest.raises(ValueError, match=r"notes.txt, line \d: not a results row"):
+            call()
+    with pytest.raises(ValueError, match="not a results row"):
+        sweep(runs(1), lambda run, device: pytest.fail("ran"), scale="cpu", path=path)
+    assert path.read_bytes() == text.encode()
+
+
+def test_a_full_disk_is_an_error_and_leaves_the_file_as_it_was(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    rowfile.append(path, row(0))
+    before = path.read_bytes()
+
+    def append_with_little_space():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100,) * 2)
+        try:
+            rowfile.append(path, row(1))
+        except OSError:
+            os._exit(7)
+        os._exit(0)
+
+    child = multiprocessing.get_context("fork").Process(target=append_with_little_space)
+    child.start()
+    child.join()
+    assert child.exitcode == 7
+    assert path.read_bytes() == before
+
+
+def test_rows_that_cannot_be_written_are_found_out_before_the_first_run(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ValueError, match=r"folder: rows cannot be written there \(Is a directory\)"):
+        sweep(runs(1), lambda run, device: pytest.fail("ran"), scale="cpu", path=tmp_path / "folder")
+
+
+def test_a_failing_run_is_named_and_the_finished_rows_stand(tmp_path):
+    path = tmp_path / "rows.jsonl"
+
+    def fails_at_two(run, device):
+        return {"test_accuracy": 0.5 if run.seed < 2 else float("nan")}
+
+    with pytest.raises(ValueError, match=r"metrics: found {'test_accuracy': nan}") as caught:
+        sweep(runs(4), fails_at_two, scale="cpu", path=path, report=lambda line: None)
+    assert caught.value.__notes__ == ["in the run cora diffusion depth 8 tau 0.5 seed 2"]
+    assert len(rowfile.read(path)) == 2
+
+
+@pytest.mark.parametrize("cut", [1, 10, -2])
 def test_a_half_row_is_not_data_and_the_next_append_removes_it(tmp_path, cut):
     path = tmp_path / "rows.jsonl"
-    results.append(path, row(0))
+    rowfile.append(path, row(0))
     whole = path.read_bytes()
     path.write_bytes(whole + whole[:cut])
-    assert [r["seed"] for r in results.read(path)] == [0]
-    assert results.append(path, row(1))
+    assert [r["seed"] for r in rowfile.read(path)] == [0]
+    assert rowfile.append(path, row(1))
     assert path.read_bytes().startswith(whole)
-    assert [r["seed"] for r in results.read(path)] == [0, 1]
+    assert [r["seed"] for r in rowfile.read(path)] == [0, 1]
 
 
 def append_all(path, seeds):
     for seed in seeds:
-        results.append(path, row(seed))
+        rowfile.append(path, row(seed))
 
 
 def test_concurrent_writers_write_each_row_once(tmp_path):
@@ -83,15 +145,15 @@ def test_concurrent_writers_write_each_row_once(tmp_path):
         writer.start()
     for writer in writers:
         writer.join()
-    assert sorted(r["seed"] for r in results.read(path)) == list(range(30))
+    assert sorted(r["seed"] for r in rowfile.read(path)) == list(range(30))
 
 
 def test_a_row_has_the_agreed_keys_and_names_code_and_versions(tmp_path):
     path = tmp_path / "rows.jsonl"
-    assert results.append(path, row())
-    assert not results.append(path, row())
-    (read,) = results.read(path)
-    assert tuple(read) == results.KEYS
+    assert rowfile.append(path, row())
+    assert not rowfile.append(path, row())
+    (read,) = rowfile.read(path)
+    assert tuple(read) == rowfile.KEYS
     assert read["params"]["lr"] == 1e-3
     assert {"python", "torch", "torch-geometric", "wavy"} <= set(read["versions"])
     assert results.frame(path).test_accuracy.tolist() == [0.5]
@@ -99,19 +161,20 @@ def test_a_row_has_the_agreed_keys_and_names_code_and_versions(tmp_path):
 
 def test_rows_that_are_not_rows_are_refused_by_line(tmp_path):
     path = tmp_path / "rows.jsonl"
-    results.append(path, row())
-    for text in ("not json\n", "{}\n", json.dumps({**row(1), "extra": 1}) + "\n", "[]\n"):
+    rowfile.append(path, row())
+    edited = ({"extra": 1}, {"depth": 2}, {"metrics": None}, {"params": 3})
+    for text in ("not json\n", "{}\n", "[]\n", "[" * 100_000 + "\n", *(json.dumps(row(1) | e) + "\n" for e in edited)):
         broken = tmp_path / "broken.jsonl"
         broken.write_text(path.read_text() + text)
         with pytest.raises(ValueError, match=r"broken.jsonl, line 2: not a results row"):
-            results.read(broken)
+            rowfile.read(broken)
         with pytest.raises(ValueError, match="line 2"):
-            results.append(broken, row(2))
+            rowfile.append(broken, row(2))
         assert broken.read_text() == path.read_text() + text
-    with pytest.raises(ValueError, match="Out of range float values"):
-        row(test_accuracy=float("nan"))
+    with pytest.raises(ValueError, match=r"metrics: found {'test_accuracy': inf}"):
+        row(test_accuracy=float("inf"))
     with pytest.raises(ValueError, match="row: found keys"):
-        results.append(path, {"experiment": "difformer"})
+        rowfile.append(path, {"experiment": "difformer"})
 
 
 def test_hash_follows_the_parameters_and_not_their_defaults():
@@ -136,12 +199,12 @@ def test_two_sweeps_over_one_file_share_the_work(tmp_path):
     def other_sweep_gets_there_first(run, device):
         done.append(run.seed)
         for seed in (run.seed, run.seed + 1):
-            results.append(path, row(seed, test_accuracy=0.25))
+            rowfile.append(path, row(seed, test_accuracy=0.25))
         return {"test_accuracy": 0.75}
 
     table = sweep(runs(4), other_sweep_gets_there_first, scale="cpu", path=path, report=lambda line: None)
     assert done == [0, 2]
-    assert len(results.read(path)) == 4
+    assert len(rowfile.read(path)) == 4
     assert table.test_accuracy[[1, 3]].tolist() == [0.25, 0.25]
 
 
@@ -156,6 +219,15 @@ def test_study_plans_the_scales_and_refuses_what_is_out_of_range():
     assert len({results.run_hash(run) for run in cpu}) == len(cpu)
     assert {run.dtype for run in DifformerStudy().runs()} == {"float64"}
     assert [run.depth for run in DifformerStudy(depths=(3,), residuals=("light",)).runs()] == [3]
-    for bad in ({"depth": 4}, {"taus": (0.0,)}, {"residuals": ("wave",)}, {"seeds": (-1,)}, {"scale": "large"}):
+    for bad in (
+        {"seeds": (0, 1, 0)},
+        {"residuals": ("light", "light")},
+        {"seeds": (2**32,)},
+        {"depth": 4},
+        {"taus": (0.0,)},
+        {"residuals": ("wave",)},
+        {"seeds": (-1,)},
+        {"scale": "large"},
+    ):
         with pytest.raises(ValidationError):
             DifformerStudy(**bad)

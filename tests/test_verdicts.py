@@ -57,6 +57,12 @@ def test_the_interval_is_students_over_seeds_that_both_have():
     assert found.high - found.mean == pytest.approx(4.302653 / 3)
 
 
+def test_a_seed_that_stands_twice_is_refused():
+    once, twice = pd.Series([1.0, 2.0]), pd.Series([1.0, 2.0, 3.0], index=[0, 0, 1])
+    with pytest.raises(ValueError, match="variant: found a seed twice"):
+        paired_difference(once, twice)
+
+
 def rows(shift):
     rng = np.random.default_rng(0)
     table = [

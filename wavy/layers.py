@@ -55,17 +55,21 @@ class JointLayerNorm(nn.LayerNorm):
 
     def forward(self, x: Tensor, velocity: Tensor | None = None) -> Pair:
         """LN(x) and, where there is a velocity, LN_v of it."""
+        check_pair(x, velocity)
+        normed = super().forward(x)
         if velocity is None:
-            return super().forward(x), None
-        centred = x - x.mean(dim=-1, keepdim=True)
+            return normed, None
+        # Squares overflow in half precision, so its statistics are taken in single.
+        precise = torch.promote_types(x.dtype, torch.float32)
+        x, velocity = x.to(precise), velocity.to(precise)
         # torch.var_mean gives the same in one call, but takes several times longer on CPU.
+        centred = x - x.mean(dim=-1, keepdim=True)
         scale = torch.rsqrt(centred.square().mean(dim=-1, keepdim=True) + self.eps)
-        x_hat = centred * scale
         if self.exact:
+            x_hat = centred * scale
             along = (x_hat * velocity).mean(dim=-1, keepdim=True)
             velocity = velocity - velocity.mean(dim=-1, keepdim=True) - x_hat * along
-        normed = torch.addcmul(self.bias, self.weight, x_hat)
-        return normed, self.weight * (scale * velocity)
+        return normed, (self.weight * (scale * velocity)).to(normed.dtype)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, exact={self.exact}"
@@ -92,6 +96,7 @@ class JointDropout(nn.Module):
 
     def forward(self, x: Tensor, velocity: Tensor | None = None) -> Pair:
         """Both under the same mask while training; unchanged in eval mode."""
+        check_pair(x, velocity)
         if not self.training or self.p == 0:
             return x, velocity
         if velocity is None:
@@ -139,6 +144,7 @@ class JointMLP(nn.Module):
 
     def forward(self, x: Tensor, velocity: Tensor | None = None) -> Pair:
         """FFN(x) and, where there is a velocity, FFN_v of it."""
+        check_pair(x, velocity)
         phi, phi_prime_times = ACTIVATIONS[self.activation]
         hidden = self.fc1(x)
         if velocity is not None:
@@ -147,6 +153,13 @@ class JointMLP(nn.Module):
         if velocity is not None:
             velocity = F.linear(velocity, self.fc2.weight)
         return self.drop2(self.fc2(x), velocity)
+
+
+def check_pair(x: Tensor, velocity: Tensor | None) -> None:
+    """Raise ValueError unless the velocity has the state's shape."""
+    if velocity is not None and velocity.shape != x.shape:
+        found, allowed = tuple(velocity.shape), tuple(x.shape)
+        raise ValueError(f"velocity: found shape {found}, allowed that of x, {allowed}")
 
 
 def check_width(name: str, value: int) -> None:

@@ -11,8 +11,8 @@ import torch
 from joblib import Parallel, delayed, parallel_config
 from pydantic import BaseModel
 
-from wavy import results
-from wavy.results import Row
+from wavy import results, rowfile
+from wavy.rowfile import Row
 
 #: A run's parameters and the device -> its metrics.
 Runner = Callable[[BaseModel, str], dict[str, float | None]]
@@ -39,10 +39,17 @@ def sweep(
         jobs: processes; 1 runs here.
         report: called with one line of progress a run.
 
+    Raises:
+        ValueError: rows cannot be written to ``path``, or it holds something else; found before the first run.
+
+    An exception of a run ends the sweep and names the run in a note; the rows of finished runs stand.
+
     Returns:
         One row a run of ``runs``, in their order: the table of :func:`wavy.results.frame`.
     """
-    done = {row["params_hash"]: row for row in results.read(path)} if path else {}
+    if path:
+        rowfile.check_writable(path)
+    done = {row["params_hash"]: row for row in rowfile.read(path)} if path else {}
     todo = [run for run in runs if results.run_hash(run) not in done]
     started = time.monotonic()
     with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1) if jobs > 1 else parallel_config("sequential"):
@@ -58,17 +65,24 @@ def sweep(
 
 def _one(run: BaseModel, runner: Runner, *, scale: str, device: str, path: Path | None, pinned: bool) -> Row:
     # Another sweep over the same file may have done it meanwhile.
-    if path and (row := results.find(path, results.run_hash(run))):
+    if path and (row := rowfile.find(path, results.run_hash(run))):
         return row
     if pinned:
         torch.set_num_threads(1)
     started = time.monotonic()
-    row = results.make_row(run, scale, runner(run, device), time.monotonic() - started, device)
-    if path:
-        results.append(path, row)
+    try:
+        row = results.make_row(run, scale, runner(run, device), time.monotonic() - started, device)
+    except Exception as error:
+        error.add_note(f"in the run {_name(run.model_dump())}")
+        raise
+    if path and not rowfile.append(path, row):
+        return rowfile.find(path, row["params_hash"])
     return row
 
 
 def _progress(count: int, total: int, row: Row, left: float) -> str:
-    what = f"{row['dataset']} {row['residual']} depth {row['depth']} tau {row['tau']:g} seed {row['seed']}"
-    return f"[{count}/{total}] {what}: {row['seconds']:.0f} s, about {left / 60:.0f} min left"
+    return f"[{count}/{total}] {_name(row)}: {row['seconds']:.0f} s, about {left / 60:.0f} min left"
+
+
+def _name(run: dict[str, object]) -> str:
+    return f"{run['dataset']} {run['residual']} depth {run['depth']} tau {run['tau']:g} seed {run['seed']}"

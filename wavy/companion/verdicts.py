@@ -48,7 +48,13 @@ def paired_difference(baseline: pd.Series, variant: pd.Series) -> Evidence:
 
     Returns:
         The evidence; its mean and interval are NaN where there are too few pairs for them.
+
+    Raises:
+        ValueError: a seed stands twice in one of them.
     """
+    for name, values in (("baseline", baseline), ("variant", variant)):
+        if not values.index.is_unique:
+            raise ValueError(f"{name}: found a seed twice, allowed one value a seed")
     difference = (variant - baseline).dropna()
     pairs = len(difference)
     mean = difference.mean() if pairs else math.nan

@@ -23,7 +23,7 @@ def layer_profile(
     """Run ``model(*inputs, **kwargs)`` once in eval mode and measure the state after each block.
 
     Args:
-        model: any module. Its mode and its hooks are as before afterwards.
+        model: any module. Its modes (of every part) and hooks are as before afterwards.
         *inputs: what to call it with.
         blocks: the modules whose outputs are the states, in order. ``None`` takes ``model.state_modules()`` where the
             model has that method, else the longest ``nn.ModuleList`` or ``nn.Sequential`` whose members are of one
@@ -45,11 +45,12 @@ def layer_profile(
     def keep(module: nn.Module, _inputs: object, output: object) -> None:
         states.append((names.get(module, type(module).__name__), _state_of(output, names.get(module, "block"))))
 
-    was_training = model.training
+    modes = [(module, module.training) for module in model.modules()]
     with ExitStack() as stack:
-        for block in blocks:
+        for block in dict.fromkeys(blocks):  # a block used twice is hooked once, and calls its hook twice
             stack.callback(block.register_forward_hook(keep).remove)
-        stack.callback(model.train, was_training)
+        for module, training in modes:
+            stack.callback(setattr, module, "training", training)
         model.eval()(*inputs, **kwargs)
     rows = ({"layer": layer, "module": name, **_measure(x, labels)} for layer, (name, x) in enumerate(states))
     return pd.DataFrame(rows)

@@ -27,8 +27,10 @@ def mean_cosine(x: Tensor) -> Tensor:
     Raises:
         ValueError: fewer than two axes, or fewer than two tokens.
     """
-    _check_tokens(x, 2)
-    unit = F.normalize(x, dim=-1, eps=torch.finfo(x.dtype).tiny)
+    x = _checked(x, 2)
+    tiny = torch.finfo(x.dtype).tiny
+    # Each token is first brought to size 1, since squares of very small entries underflow.
+    unit = F.normalize(x / x.abs().amax(dim=-1, keepdim=True).clamp(min=tiny), dim=-1, eps=tiny)
     tokens = x.shape[-2]
     # Tokens of norm 0 leave sum_i |u_i|^2 short of N.
     present = (unit != 0).any(dim=-1).sum(dim=-1) / tokens
@@ -50,7 +52,7 @@ def dirichlet_energy(x: Tensor) -> Tensor:
     Raises:
         ValueError: fewer than two axes, or no token.
     """
-    _check_tokens(x, 1)
+    x = _checked(x, 1)
     return 2 * _spread(x) / x.shape[-2]
 
 
@@ -66,7 +68,7 @@ def node_variance(x: Tensor) -> Tensor:
     Raises:
         ValueError: fewer than two axes, or no token.
     """
-    _check_tokens(x, 1)
+    x = _checked(x, 1)
     return _spread(x) / (x.shape[-2] * x.shape[-1])
 
 
@@ -83,7 +85,7 @@ def class_variances(x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     Raises:
         ValueError: labels of another shape than (N,), fewer than two axes, or no token.
     """
-    _check_tokens(x, 1)
+    x = _checked(x, 1)
     if labels.shape != x.shape[-2:-1]:
         raise ValueError(f"labels: found shape {tuple(labels.shape)}, allowed {tuple(x.shape[-2:-1])}")
     belongs = F.one_hot(torch.unique(labels, return_inverse=True)[1]).to(x.dtype)
@@ -109,7 +111,7 @@ def effective_rank(x: Tensor) -> Tensor:
 
     Source: Roy & Vetterli, The effective rank (2007).
     """
-    _check_tokens(x, 1)
+    x = _checked(x, 1)
     share = torch.linalg.svdvals(x)
     total = share.sum(dim=-1, keepdim=True)
     share = share / torch.where(total == 0, torch.ones_like(total), total)
@@ -121,6 +123,8 @@ def _spread(x: Tensor) -> Tensor:
     return ((x - x.mean(dim=-2, keepdim=True)) ** 2).sum(dim=(-2, -1))
 
 
-def _check_tokens(x: Tensor, least: int) -> None:
+def _checked(x: Tensor, least: int) -> Tensor:
+    """The state, in single precision at least: half precision overflows in squares and has no SVD."""
     if x.dim() < 2 or x.shape[-2] < least:
         raise ValueError(f"x: found shape {tuple(x.shape)}, allowed (..., N, d) with N >= {least}")
+    return x.to(torch.promote_types(x.dtype, torch.float32))

@@ -159,8 +159,10 @@ class DIFFormer(nn.Module):
     ) -> Tensor:
         """Class logits, (N, C)."""
         propagation = edge_index if self.use_graph else None
-        if isinstance(propagation, Tensor):
+        if self.use_graph and not isinstance(edge_index, Propagation):
             propagation = self.propagation(edge_index, x.shape[0], edge_weight)
+        elif edge_weight is not None:
+            raise ValueError("edge_weight: found a tensor that this call cannot use, allowed None")
         x, memory = self._finish_layer(0, self._embed(x), None)
         source = x
         layers = zip(self.convs, self.residuals, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -12,52 +13,92 @@ from torch_geometric.utils import degree
 
 
 class Propagation:
-    """A_G X for the normalised adjacency matrix A_G of a graph, prepared once and used by every layer.
+    """A_G X for the normalised adjacency matrix A_G of a graph, prepared once for every layer.
 
-    An edge (j, i) of ``edge_index`` lets node i read from node j, as everywhere in PyG. Self loops are used where
-    ``edge_index`` has them and are not added. Degrees count edges for ``"sym"``, as published, and add up weights for
-    ``"row"``. Gradients reach ``x`` and ``edge_weight``.
+    An edge (j, i) of ``edge_index`` lets node i read from node j, as everywhere in PyG. Self
+    loops are used where ``edge_index`` has them and are not added. Degrees count edges for
+    ``"sym"``, as published, and add up weights for ``"row"``. Gradients of any order reach
+    ``x`` and ``edge_weight``.
 
     Args:
-        edge_index: (2, E), int64.
+        edge_index: (2, E), whole numbers from 0 to N - 1.
         num_nodes: N.
         edge_weight: (E,), or ``None`` for all 1.
-        norm: ``"sym"``, D^-1/2 A_G D^-1/2 (rows do not sum to 1), or ``"row"``, D^-1 A_G (row stochastic).
+        norm: ``"sym"``, D^-1/2 A_G D^-1/2 (rows do not sum to 1), or ``"row"``, D^-1 A_G (row
+            stochastic, but for a node that no edge reaches: its row is zero).
         dtype: of the weights.
+
+    Raises:
+        ValueError: an edge_index or edge_weight of another shape, or a node out of range.
     """
 
     def __init__(
-        self, edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, norm: str, dtype: torch.dtype
+        self,
+        edge_index: Tensor,
+        num_nodes: int,
+        edge_weight: Tensor | None,
+        norm: str,
+        dtype: torch.dtype,
     ) -> None:
-        source, target = edge_index
-        weight = torch.ones(source.numel(), dtype=dtype, device=source.device) if edge_weight is None else edge_weight
+        _check_graph(edge_index, num_nodes, edge_weight)
+        source, target = edge_index.long()  # in 32 bits, target * N + source below would overflow
+        if edge_weight is None:
+            edge_weight = torch.ones(source.numel(), device=source.device)
         normalise = _symmetric if norm == "sym" else _row_stochastic
-        weight = normalise(source, target, weight, num_nodes)
+        weight = normalise(source, target, edge_weight.to(dtype), num_nodes)
         order = torch.argsort(target * num_nodes + source)
-        self.edges, self.weight = torch.stack([target[order], source[order]]), weight[order]
-        # Both orders are kept: the gradient needs the transpose, and building it in each backward pass costs more.
-        self.matrix = _csr(self.edges, self.weight.detach(), num_nodes)
-        order = torch.argsort(self.edges[1] * num_nodes + self.edges[0])
-        self.transpose = _csr(self.edges.flip(0)[:, order], self.weight.detach()[order], num_nodes)
+        target, source, self.weight = target[order], source[order], weight[order]
+        back = torch.argsort(source * num_nodes + target)
+        # Both orders are kept: the gradient needs the transpose, and building it in each backward
+        # pass costs more than the product.
+        self._matrix = _Sparse.build(target, source, self.weight.detach(), num_nodes, back)
+        transposed = self._matrix.values()[back]
+        self._transpose = _Sparse.build(source[back], target[back], transposed, num_nodes, torch.argsort(back))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """A_G X, normalised, for X of shape (N, d)."""
-        return _Product.apply(x, self.weight, self)
+        """A_G X for X of shape (N, d)."""
+        return _Product.apply(x, self.weight, self._matrix, self._transpose)
+
+
+@dataclass(frozen=True)
+class _Sparse:
+    """A sparse matrix by rows; ``order`` brings its values into the order of its transpose."""
+
+    rows: Tensor
+    columns: Tensor
+    csr: Tensor
+    order: Tensor
+
+    @classmethod
+    def build(cls, rows: Tensor, columns: Tensor, values: Tensor, n: int, order: Tensor) -> _Sparse:
+        counts = torch.bincount(rows, minlength=n)
+        starts = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        with _no_beta_warning():
+            csr = torch.sparse_csr_tensor(starts, columns, values, (n, n), check_invariants=False)
+        return cls(rows, columns, csr, order)
+
+    def values(self) -> Tensor:
+        return self.csr.values()
 
 
 class _Product(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x: Tensor, weight: Tensor, propagation: Propagation) -> Tensor:
-        ctx.propagation = propagation
-        ctx.save_for_backward(x if weight.requires_grad else None)
-        return propagation.matrix @ x
+    """matrix @ x, differentiable in x and in the matrix's values ``weight``."""
 
     @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
-        (x,) = ctx.saved_tensors
-        target, source = ctx.propagation.edges
-        grad_weight = None if x is None else (grad[target] * x[source]).sum(dim=-1)
-        return ctx.propagation.transpose @ grad, grad_weight, None
+    def forward(ctx, x: Tensor, weight: Tensor, matrix: _Sparse, transpose: _Sparse) -> Tensor:
+        ctx.matrix, ctx.transpose = matrix, transpose
+        ctx.save_for_backward(x, weight)
+        return matrix.csr @ x
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        (x, weight), matrix = ctx.saved_tensors, ctx.matrix
+        grad_x = grad_weight = None
+        if ctx.needs_input_grad[0]:
+            grad_x = _Product.apply(grad, weight[matrix.order], ctx.transpose, matrix)
+        if ctx.needs_input_grad[1]:
+            grad_weight = (grad[matrix.rows] * x[matrix.columns]).sum(dim=-1)
+        return grad_x, grad_weight, None, None
 
 
 def _symmetric(source: Tensor, target: Tensor, weight: Tensor, num_nodes: int) -> Tensor:
@@ -68,16 +109,8 @@ def _symmetric(source: Tensor, target: Tensor, weight: Tensor, num_nodes: int) -
 
 
 def _row_stochastic(source: Tensor, target: Tensor, weight: Tensor, num_nodes: int) -> Tensor:
-    total = torch.zeros(num_nodes, dtype=weight.dtype, device=weight.device).index_add(0, target, weight)
+    total = weight.new_zeros(num_nodes).index_add(0, target, weight)
     return weight / torch.where(total == 0, torch.ones_like(total), total)[target]
-
-
-def _csr(edges: Tensor, weight: Tensor, num_nodes: int) -> Tensor:
-    """CSR matrix from edges (row, column) sorted by row."""
-    counts = torch.bincount(edges[0], minlength=num_nodes)
-    starts = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    with _no_beta_warning():
-        return torch.sparse_csr_tensor(starts, edges[1], weight, (num_nodes, num_nodes), check_invariants=False)
 
 
 def sparse_features(x: Tensor) -> Tensor:
@@ -88,7 +121,21 @@ def sparse_features(x: Tensor) -> Tensor:
 
 @contextmanager
 def _no_beta_warning() -> Iterator[None]:
-    # torch warns once a process that CSR is in beta; the products used here are covered by this package's tests.
+    # torch warns once a process that CSR is in beta; the products used here are covered by this
+    # package's tests.
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         yield
+
+
+def _check_graph(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None) -> None:
+    whole = isinstance(edge_index, Tensor) and not (edge_index.is_floating_point() or edge_index.is_complex())
+    if not whole or edge_index.dim() != 2 or edge_index.shape[0] != 2:
+        found = f"{edge_index.dtype} {tuple(edge_index.shape)}" if isinstance(edge_index, Tensor) else repr(edge_index)
+        raise ValueError(f"edge_index: found {found}, allowed whole numbers of shape (2, E)")
+    edges = edge_index.shape[1]
+    if edges and not (edge_index.min() >= 0 and edge_index.max() < num_nodes):
+        low, high = edge_index.min().item(), edge_index.max().item()
+        raise ValueError(f"edge_index: found nodes {low} to {high}, allowed 0 to {num_nodes - 1}")
+    if edge_weight is not None and tuple(edge_weight.shape) != (edges,):
+        raise ValueError(f"edge_weight: found shape {tuple(edge_weight.shape)}, allowed ({edges},)")

@@ -40,6 +40,8 @@ def build_difformer(run: DifformerRun, data: Data) -> DIFFormer:
 
 def train_difformer(run: DifformerRun, device: str = "cpu") -> NodeFit:
     """Train the model that ``run`` describes; the same run on the same machine gives the same fit."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device: found 'cuda', but torch sees no GPU here; allowed cpu")
     data = run_graph(run, device)
     seed_everything(run.seed)
     model = build_difformer(run, data).to(device)
