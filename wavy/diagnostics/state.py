@@ -29,8 +29,9 @@ def mean_cosine(x: Tensor) -> Tensor:
     """
     x = _checked(x, 2)
     tiny = torch.finfo(x.dtype).tiny
-    # Each token is first brought to size 1, since squares of very small entries underflow.
-    unit = F.normalize(x / x.abs().amax(dim=-1, keepdim=True).clamp(min=tiny), dim=-1, eps=tiny)
+    # The largest entry of each token becomes 1: squares of very small ones underflow.
+    largest = x.abs().amax(dim=-1, keepdim=True).clamp(min=tiny)
+    unit = F.normalize(x / largest, dim=-1, eps=tiny)
     tokens = x.shape[-2]
     # Tokens of norm 0 leave sum_i |u_i|^2 short of N.
     present = (unit != 0).any(dim=-1).sum(dim=-1) / tokens

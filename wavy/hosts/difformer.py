@@ -158,11 +158,7 @@ class DIFFormer(nn.Module):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         """Class logits, (N, C)."""
-        propagation = edge_index if self.use_graph else None
-        if self.use_graph and not isinstance(edge_index, Propagation):
-            propagation = self.propagation(edge_index, x.shape[0], edge_weight)
-        elif edge_weight is not None:
-            raise ValueError("edge_weight: found a tensor that this call cannot use, allowed None")
+        propagation = self._prepared(edge_index, x.shape[0], edge_weight)
         x, memory = self._finish_layer(0, self._embed(x), None)
         source = x
         layers = zip(self.convs, self.residuals, strict=True)
@@ -176,6 +172,15 @@ class DIFFormer(nn.Module):
             x, velocity = self._finish_layer(layer, x, velocity)
             memory = memory if velocity is None else velocity
         return self.fcs[1](x)
+
+    def _prepared(
+        self, edge_index: Tensor | Propagation, num_nodes: int, edge_weight: Tensor | None
+    ) -> Propagation | None:
+        if self.use_graph and not isinstance(edge_index, Propagation):
+            return self.propagation(edge_index, num_nodes, edge_weight)
+        if edge_weight is not None:
+            raise ValueError("edge_weight: found a tensor that this call cannot use, allowed None")
+        return edge_index if self.use_graph else None
 
     def _embed(self, x: Tensor) -> Tensor:
         linear = self.fcs[0]
