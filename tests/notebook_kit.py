@@ -53,6 +53,9 @@ def executed(layout: Layout, name: str, *outputs: list[NotebookNode]) -> Noteboo
     nb = read_source(layout.source(name))
     for number, (cell, given) in enumerate(zip(code_cells(nb), outputs, strict=True), start=1):
         cell.execution_count, cell.outputs = number, [nbformat.from_dict(output) for output in given]
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = number
     return nb
 
 

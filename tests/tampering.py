@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import combinations, pairwise
+from typing import TypeVar
 
 from nbformat import NotebookNode
 
@@ -12,6 +14,7 @@ from wavy.companion.source import code_cells
 
 DECIMAL = re.compile(r"(?<![\w.#])\d+\.\d+(?![\w.])")
 CELL = re.compile(r"(<td[^>]*>)([^<]+)")
+T = TypeVar("T")
 TEXTS = ("text/plain", "text/html")
 
 
@@ -93,6 +96,33 @@ def edited_code(nb: NotebookNode) -> None:
     _some(code_cells(nb))[0].source += "  # edited"
 
 
+def swapped_glue(nb: NotebookNode) -> None:
+    """Two glued values exchange their names, so that the book quotes each in the place of the other."""
+    pairs = combinations(_glued(nb), 2)
+    one, other = _first((a, b) for a, b in pairs if set(a.data) == set(b.data))
+    one.metadata, other.metadata = other.metadata, one.metadata
+
+
+def dropped_glue_name(nb: NotebookNode) -> None:
+    del _some(_glued(nb))[0].metadata["scrapbook"]
+
+
+def moved_stream(nb: NotebookNode) -> None:
+    """The last line printed before a display stands behind it."""
+    places = (
+        (cell.outputs, k)
+        for cell in code_cells(nb)
+        for k, (a, b) in enumerate(pairwise(cell.outputs))
+        if a.output_type == "stream" != b.output_type
+    )
+    outputs, place = _first(places)
+    *kept, moved = outputs[place].text.splitlines(keepends=True)
+    outputs.insert(place + 2, NotebookNode(outputs[place], text=moved))
+    outputs[place].text = "".join(kept)
+    if not kept:
+        del outputs[place]
+
+
 TAMPERINGS: dict[str, Callable[[NotebookNode], None]] = {
     function.__name__: function
     for function in (
@@ -109,6 +139,9 @@ TAMPERINGS: dict[str, Callable[[NotebookNode], None]] = {
         figure_without_summary,
         error_output,
         edited_code,
+        swapped_glue,
+        dropped_glue_name,
+        moved_stream,
     )
 }
 
@@ -145,6 +178,11 @@ def _with_image(nb: NotebookNode) -> NotebookNode:
     return NotebookNode(cells=[cell for cell in code_cells(nb) if any(map(_is_image, cell.outputs))])
 
 
+def _glued(nb: NotebookNode) -> list[NotebookNode]:
+    outputs = (output for cell in code_cells(nb) for output in cell.outputs)
+    return [output for output in outputs if "scrapbook" in output.get("metadata", {})]
+
+
 def _is_image(output: NotebookNode) -> bool:
     return any("image/" in mime for mime in output.get("data", {}))
 
@@ -155,5 +193,5 @@ def _some(items: list) -> list:
     return items
 
 
-def _first(items: Iterator[NotebookNode]) -> NotebookNode:
+def _first(items: Iterator[T]) -> T:
     return _some(list(items))[0]

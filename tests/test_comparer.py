@@ -19,8 +19,47 @@ def stderr(text):
 
 
 def test_how_a_stream_is_cut_does_not_count():
-    table = result(text_plain="1.5")
-    assert differ([stdout("loss 0.5\nend\n"), table], [stdout("loss "), table, stdout("0.50001\nend\n")]) is None
+    assert differ([stdout("loss 0.5\nend\n")], [stdout("loss "), stdout("0.50001\nend\n")]) is None
+    mixed = [stdout("a\n"), stderr("b\n"), stdout("c\n")]
+    assert differ(mixed, [stderr("b\n"), stdout("a\nc\n")]) is None
+
+
+TABLE = result(text_plain="1.5")
+FAILURE = new_output("error", ename="ValueError", evalue="no")
+
+
+@pytest.mark.parametrize(
+    ("expected", "found"),
+    [
+        ([stdout("a\n"), TABLE], [TABLE, stdout("a\n")]),
+        ([stdout("a\nb\n"), TABLE], [stdout("a\n"), TABLE, stdout("b\n")]),
+        ([TABLE, stdout("a\n"), FAILURE], [stdout("a\n"), TABLE, FAILURE]),
+        ([TABLE, stdout("a\n"), stderr("b\n"), TABLE], [TABLE, stdout("a\n"), TABLE, stderr("b\n")]),
+    ],
+)
+def test_on_which_side_of_a_display_a_text_stands_does_count(expected, found):
+    assert differ(expected, expected) is None
+    assert differ(expected, found)
+    assert differ(found, expected)
+
+
+def glued(name, value="1.5"):
+    return new_output("display_data", {"text/plain": value}, metadata={"scrapbook": {"name": name}})
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [glued("b"), glued("a")],
+        [glued("a"), new_output("display_data", {"text/plain": "1.5"})],
+        [glued("a"), new_output("display_data", {"text/plain": "1.5"}, metadata=glued("b").metadata | {"more": 1})],
+    ],
+)
+def test_the_names_of_glued_values_count(found):
+    assert differ([glued("a"), glued("b")], [glued("a"), glued("b", "1.50001")]) is None
+    message = differ([glued("a"), glued("b")], found)
+    assert "metadata: expected" in message
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -36,6 +75,7 @@ def test_how_a_stream_is_cut_does_not_count():
         ([result(text_html="<td>1.5</td>")], [result(text_html="<td>2.5</td>")], "output 1: text/html: 1.5 became"),
         ([result(text_html="<b>", text_plain="b")], [result(text_plain="b")], "formats text/html, text/plain"),
         ([result(image_png="AAAA")], [result(text_plain="b")], "formats image/png"),
+        ([TABLE, stdout("a 1.5")], [TABLE, stdout("a 2.5")], "after output 1, stdout: 1.5 became"),
         ([result(text_plain="1"), result(text_plain="2")], [result(text_plain="2")] * 2, "output 1"),
     ],
 )
@@ -56,10 +96,10 @@ def test_data_in_json_compare_by_number_and_not_by_order():
 
 
 def test_notebooks_name_each_cell_that_differs_and_heed_its_tolerance(tmp_path):
-    cells = [code("a"), "\ntext\n", code("b", tolerance="{rtol: 0.5}"), code("c")]
+    cells = [code("a"), "\ntext\n", code("b", tolerance="{rtol: 0.1}"), code("c")]
     layout = checkout(tmp_path, toy=cells)
     reference = executed(layout, "toy", [stdout("1.0")], [stdout("1.0")], [stdout("1.0")])
-    fresh = executed(layout, "toy", [stdout("1.2")], [stdout("1.2")], [stdout("1.2")])
+    fresh = executed(layout, "toy", [stdout("1.1")], [stdout("1.1")], [stdout("1.1")])
     lines = compare_notebooks(reference, fresh)
     assert [line.split(":")[0] for line in lines] == ["code cell 1", "code cell 3"]
     assert compare_notebooks(reference, reference) == []

@@ -29,6 +29,9 @@ DEFAULT = Tolerance()
         ("x=-2.00001,y", "x=-2.0,y"),
         ("[ 1.    -2.5 ]", "[ 1.00001 -2.5]"),
         ("a    9.99999", "a   10.00001"),  # padding depends on the digits
+        ("a    9.99999  x", "a   10.00001 x"),
+        ("999.99999 a", "1,000.00001 a"),
+        ("\u22121,234", "-1,234"),
         ("nan and -inf", "nan and -inf"),
         ("NaN", "nan"),
         ("1.00001ms", "1.0ms"),
@@ -48,6 +51,13 @@ def test_equal(expected, found):
         ("0.5154", "-0.5154"),
         ("12345", "12346"),  # integers are exact
         ("1,000,001", "1,000,002"),
+        ("(0,100)", "(100)"),  # a pair
+        ("[0,100]", "[0100]"),
+        ("[1,234]", "[1234]"),
+        ("(1,234.5)", "(1234.5)"),
+        ("007", "7"),
+        ("+1", "1"),
+        ("1.", "1"),
         ("100000000000000000001", "100000000000000000002"),
         ("h1 1.0", "h2 1.0"),
         ("float64", "float32"),
@@ -66,6 +76,11 @@ def test_equal(expected, found):
         ("a 1.5 2.5", "a 1.5"),
         ("a\n1.5", "a 1.5"),  # line breaks count
         ("1.5 b", "1.5 c"),
+        ("depth 2   4\nlight 80     \n", "depth 2   4\nlight     80\n"),  # in another column
+        ("a  1.5", "a 1.5"),
+        ("1.5\n", "1.5 \n"),
+        ("a  b", "a b"),
+        ("a  b 1.50001", "a b 1.50002"),
         ("1 2", "12"),
         ("1 -2", "1-2"),
         ("[1.5]", "(1.5)"),
@@ -83,6 +98,7 @@ def test_different(expected, found):
         ("3-5 a-1 (2)-1", ["3", "5", "1", "2", "1"]),  # a hyphen, not a sign
         ("-1 +.5 =-2e-3 1,234.5", ["-1", "+.5", "-2e-3", "1,234.5"]),
         ("0.123,0.456 12,34", ["0.123", "0.456", "12", "34"]),
+        ("0,100 01,234 12,345 1,234,567", ["0", "100", "01", "234", "12,345", "1,234,567"]),
         ("h1 v1.2 2.14.1 #12 nanometre info lr1 ", []),
         ("End at 5.", ["5."]),
     ],
@@ -99,10 +115,13 @@ def test_tolerance_of_the_cell_decides():
     assert compare_text("7", "8", wide), "integers stay exact"
 
 
-@pytest.mark.parametrize("bad", [{"rtoll": 1}, {"rtol": "much"}, {"rtol": -1}, {"atol": math.inf}, 0.1, {"rtol": None}])
+@pytest.mark.parametrize(
+    "bad", [{"rtoll": 1}, {"rtol": "much"}, {"rtol": -1}, {"atol": math.inf}, 0.1, {"rtol": None}, {"rtol": 0.11}]
+)
 def test_a_tolerance_that_means_nothing_is_refused(bad):
-    with pytest.raises(ValueError, match="tolerance must"):
+    with pytest.raises(ValueError, match="tolerance must") as refusal:
         Tolerance.of_cell({"tolerance": bad})
+    assert "\n" not in str(refusal.value)
 
 
 def test_the_message_names_both_values_the_line_and_the_tolerance():
@@ -116,6 +135,18 @@ def test_the_message_names_both_values_the_line_and_the_tolerance():
 @example("1,23,456.. 1e 1e+ .5.5 --1 1__2 \u00b2")
 def test_every_text_equals_itself(text):
     assert compare_text(text, text, Tolerance(0, 0)) is None
+
+
+CELLS = st.lists(st.sampled_from(["0.5", "12", "3.25", "light", "a b", ","]), min_size=1, max_size=6)
+
+
+@given(CELLS, st.data())
+def test_no_blank_moves_while_the_numbers_keep_their_width(cells, data):
+    text = "  ".join(cells)
+    place = data.draw(st.integers(0, len(text)))
+    wider = text[:place] + " " + text[place:]
+    assert compare_text(text, wider, DEFAULT)
+    assert compare_text(wider, text, DEFAULT)
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0, 1), st.floats(0, 1))

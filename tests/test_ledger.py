@@ -107,7 +107,7 @@ def test_execute_runs_what_changed_and_skips_the_rest(layout, runs, capsys):
     layout.source("toy").write_text(layout.source("toy").read_text() + "\nmore text\n")
     assert execute_all(layout)
     assert runs == ["other", "toy", "toy"]
-    assert "[1/2] other  skipped: unchanged since its last good run" in capsys.readouterr().out
+    assert "[1/2] other  skipped: unchanged since its last good run (outputs equal)" in capsys.readouterr().out
 
 
 def test_outputs_that_differ_are_told_again_until_they_agree(layout, runs, capsys):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import nbformat
 import pytest
 from nbformat.v4 import new_output
@@ -48,12 +50,46 @@ def change(layout, edit):
         (lambda nb: nb.cells[-1].metadata.tolerance.update(rtol=9), "in metadata"),
         (lambda nb: nb.cells[-1].metadata.update(papermill={"duration": 1.5}), "in metadata"),
         (lambda nb: nb.cells[-1].update(id="random"), "in id"),
+        (lambda nb: nb.cells[0].update(attachments={"a.png": {"image/png": "AAAA"}}), "in attachments"),
+        (lambda nb: nb.update(nbformat_minor=6), "its nbformat_minor is not that of the source"),
         (lambda nb: nb.metadata.update(papermill={"input_path": "/x"}), "not that of the source (papermill)"),
         (lambda nb: nb.metadata.language_info.update(version="3.11.1"), "(language_info)"),
     ],
 )
 def test_whatever_is_not_from_the_source_is_named(layout, edit, told):
     assert any(told in line for line in change(layout, edit))
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (lambda nb: nb.cells[0].update(outputs=[stdout("0.7")]), "'outputs' was unexpected"),
+        (lambda nb: nb.update(worksheets=[]), "'worksheets' was unexpected"),
+        (lambda nb: nb.cells[-1].outputs[0].update(note="x"), "output"),
+        (lambda nb: nb.cells[-1].pop("execution_count"), "'execution_count' is a required property"),
+        (lambda nb: nb.update(nbformat=3), "3 is less than the minimum"),
+        (lambda nb: nb.update(nbformat_minor=4), "4 is less than the minimum"),
+        (lambda nb: nb.cells[-1].pop("id"), "'id' is a required property"),
+    ],
+)
+def test_a_file_that_breaks_the_schema_is_refused_in_one_line(layout, edit, told):
+    raw = json.loads(layout.reference("toy").read_text())
+    nb = nbformat.from_dict(raw)
+    edit(nb)
+    layout.reference("toy").write_text(json.dumps(nb))
+    (line,) = check_notebook(layout, "toy")
+    assert line.startswith("it is no valid notebook: ")
+    assert told in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", "3", '{"nbformat": 4, "nbformat_minor": 5, "cells": null}', "\ud800"]
+)
+def test_a_file_that_is_no_notebook_is_refused_in_one_line(layout, content):
+    layout.reference("toy").write_bytes(content.encode("utf-8", "surrogatepass"))
+    (line,) = check_notebook(layout, "toy")
+    assert line.startswith("it is no valid notebook: ")
 
 
 def test_missing_halves_are_named(layout):
@@ -115,6 +151,7 @@ def test_outputs_that_can(tmp_path, outputs):
         (code("# NBVAL_SKIP\n1"), "switches nbval's comparison off"),
         (code("plt.plot();"), "ends with a semicolon"),
         (code("1", tolerance="{rtoll: 1}"), "has bad metadata: tolerance"),
+        (code("1", tolerance="{rtol: 0.2}"), "has bad metadata: tolerance must have rtol <= 0.1"),
     ],
 )
 def test_cells_that_undermine_the_comparison_are_refused(tmp_path, cell, told):
@@ -127,6 +164,13 @@ def test_the_cells_must_have_been_run_in_order(layout, counts):
     nb = nbformat.read(layout.reference("toy"), 4)
     nb.cells[1].execution_count, nb.cells[3].execution_count = counts
     assert any("it was not run in order" in line for line in problems(nb))
+
+
+def test_a_result_has_the_count_of_its_cell(tmp_path):
+    nb = executed(checkout(tmp_path, toy=[code("1.5")]), "toy", [result(text_plain="1.5")])
+    assert problems(nb) == []
+    nb.cells[-1].outputs[0].execution_count = 7
+    assert problems(nb) == ["code cell 1 has the execution count 1, its output 7"]
 
 
 def test_a_source_always_makes_the_same_notebook_with_its_tags(layout):

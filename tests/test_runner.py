@@ -8,6 +8,7 @@ from time import monotonic
 import nbformat
 import pytest
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from pydantic import BaseModel, Field
 from typer.testing import CliRunner
 
 from notebook_kit import checkout, code, commit, executed
@@ -16,6 +17,7 @@ from wavy.companion.commands import app
 from wavy.companion.execution import check_kernel, execute
 from wavy.companion.paths import CompanionError
 from wavy.companion.source import code_cells, read_source
+from wavy.data import DataUnavailable
 
 PARAMETERS = code("n = 3\nflag = False", "parameters")
 SHOW = code("import os\nprint(n, flag, os.path.basename(os.getcwd()))")
@@ -109,6 +111,56 @@ def test_bad_input_is_refused_before_the_run_in_one_line(wavy, never_run, tmp_pa
     assert told in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert (tmp_path / "mine.ipynb").read_text() == "mine"
+
+
+class Depth(BaseModel):
+    depth: int = Field(ge=1)
+    tau: float = 0.5
+
+
+def invalid():
+    return Depth(depth=0, tau="much")
+
+
+def missing():
+    raise DataUnavailable("cora: no such folder\nset WAVY_DATA")
+
+
+def wrong():
+    raise ValueError("WAVY_DATA must be\nan absolute path")
+
+
+@pytest.mark.parametrize(
+    ("cause", "told"),
+    [
+        (invalid, "wavy: depth: Input should be greater than or equal to 1; tau: Input should be a valid number"),
+        (missing, "wavy: cora: no such folder set WAVY_DATA\n"),
+        (wrong, "wavy: WAVY_DATA must be an absolute path\n"),
+    ],
+)
+def test_what_the_user_can_put_right_is_told_in_one_line(wavy, monkeypatch, cause, told):
+    monkeypatch.setattr(runner, "execute", lambda *args, **kwargs: cause())
+    result = wavy("run", "toy", toy=[PARAMETERS])
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert result.stderr.startswith(told)
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("a fault"), KeyError("a fault"), ModuleNotFoundError(name="wavy.x")])
+def test_a_fault_of_the_program_keeps_its_traceback(wavy, monkeypatch, fault):
+    def fail(*args, **kwargs):
+        raise fault
+
+    monkeypatch.setattr(runner, "execute", fail)
+    assert wavy("run", "toy", toy=[PARAMETERS]).exception is fault
+
+
+def test_a_magic_among_the_parameters_is_refused_in_one_line(wavy, never_run):
+    result = wavy("run", "toy", toy=[code("n = 3\n%matplotlib inline", "parameters")])
+    assert result.exit_code == 1
+    assert result.stderr.endswith("only lines like name = 1, found: %matplotlib inline\n")
+    assert len(result.stderr.splitlines()) == 1
 
 
 def test_a_notebook_may_be_given_by_path_from_anywhere(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 import wavy.experiments
 from notebook_kit import checkout, code
@@ -40,6 +40,13 @@ class Toy(BaseModel):
     lr: float = Field(0.1, gt=0)
     shuffle: bool = False
     device: str = "cpu"
+
+    @field_validator("depths", "taus")
+    @classmethod
+    def _no_value_twice(cls, values):
+        if values is not None and len(set(values)) < len(values):
+            raise ValueError("no value\nmay stand twice")
+        return values
 
     @model_validator(mode="after")
     def _gpu_scale_needs_a_gpu(self):
@@ -123,12 +130,15 @@ def test_wrong_names_and_types_are_refused(kind, settings, told):
         (["epochs=501"], ["an integer >= 1 and <= 500"]),
         (["lr=0"], ["a number > 0"]),
         (["depths=2,0"], ["a comma-separated list, each an integer >= 1, or none"]),
-        (["scale=gpu"], ["scale gpu needs device cuda"]),
+        (["scale=gpu"], ["toy: scale gpu needs device cuda"]),
+        (["depths=2,2"], ["depths=2,2 is not allowed", "or none (no value may stand twice)"]),
+        (["taus=0.5,0.5"], ["each a number (no value may stand twice)"]),
     ],
 )
 def test_values_out_of_range_are_refused(model, settings, told):
     with pytest.raises(CompanionError) as refusal:
         check_parameters("toy", DEFAULTS, settings)
+    assert "\n" not in str(refusal.value)
     for part in told:
         assert part in str(refusal.value)
 
@@ -143,11 +153,15 @@ def test_the_parameters_cell_is_read(tmp_path):
     assert read_parameters(nb) == {"scale": "quick", "depths": None, "lr": -1e-3}
 
 
-@pytest.mark.parametrize("source", ["a = b = 1", "a = open('x')", "import os", "a: int", "print(1)"])
+@pytest.mark.parametrize(
+    "source",
+    ["a = b = 1", "a = open('x')", "import os", "a: int", "print(1)", "%matplotlib inline", "a = 1\n!ls", "a = (\nb"],
+)
 def test_a_parameters_cell_with_more_than_assignments_is_refused(tmp_path, source):
     nb = read_source(checkout(tmp_path, toy=[code(source, "parameters")]).source("toy"))
-    with pytest.raises(CompanionError, match="name = 1"):
+    with pytest.raises(CompanionError, match="name = 1") as refusal:
         read_parameters(nb)
+    assert "\n" not in str(refusal.value)
 
 
 def test_two_parameters_cells_are_refused_and_none_means_no_parameters(tmp_path):

@@ -19,6 +19,7 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel
 
+from wavy import __version__
 from wavy.rowfile import KEYS, Row, read
 
 
@@ -52,7 +53,7 @@ def make_row(run: BaseModel, scale: str, metrics: dict[str, float | None], secon
     """
     named = {name: getattr(run, name) for name in ("dataset", "residual", "depth", "tau", "seed")}
     versions = {"python": platform.python_version()}
-    versions |= {package: version(package) for package in ("torch", "torch-geometric", "wavy")}
+    versions |= {package: version(package) for package in ("torch", "torch-geometric")} | {"wavy": __version__}
     row = {
         "experiment": run.experiment, "scale": scale, "model": run.model_name, **named,
         "params": run.model_dump(mode="json"), "params_hash": run_hash(run), "metrics": metrics,

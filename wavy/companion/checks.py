@@ -45,6 +45,8 @@ def _of_cell(cell: NotebookNode, number: int) -> Iterator[str]:
     except ValueError as error:
         yield f"has bad metadata: {error}"
     for output in cell.outputs:
+        if output.get("execution_count", cell.execution_count) != cell.execution_count:
+            yield f"has the execution count {cell.execution_count}, its output {output.execution_count}"
         yield from _of_output(output)
     if any(_is_image(output) for output in cell.outputs) and not any(map(_is_summary, cell.outputs)):
         yield "shows an image but prints no number beside it; images are not compared, so print what is drawn"

@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,14 +68,29 @@ def check_notebooks() -> None:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """End with status 1 and the message alone where the user can put things right."""
+    """End with status 1 and the message alone where the user can put things right.
+
+    That is for every ``ValueError``, for data that cannot be had, and for a package that is not installed.
+    """
     try:
         yield
     except CompanionError as error:
         typer.echo(f"wavy: {error}", err=True)
+        raise typer.Exit(1) from None
+    except (ValueError, RuntimeError) as error:
+        if not (isinstance(error, ValueError) or _is_missing_data(error)):
+            raise
+        from wavy.companion.messages import one_line
+
+        typer.echo(f"wavy: {one_line(error)}", err=True)
         raise typer.Exit(1) from None
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("wavy"):
             raise
         typer.echo(f'wavy: the package {error.name} is missing; install the extra: pip install "wavy[book]"', err=True)
         raise typer.Exit(1) from None
+
+
+def _is_missing_data(error: Exception) -> bool:
+    data = sys.modules.get("wavy.data")  # slow to import, and imported already by whoever raised its exception
+    return data is not None and isinstance(error, data.DataUnavailable)

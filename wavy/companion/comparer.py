@@ -1,9 +1,11 @@
 """Compare the outputs of a fresh run with those of the committed reference.
 
-One rule for ``pytest --nbval``, ``wavy execute`` and ``wavy reference``: the same streams (stdout and stderr are told
-apart), the same number of other outputs in the same order, of the same type and with the same formats; texts compared
-by ``numeric_text``. Images are not compared, since fonts and hashes change between versions of matplotlib; instead
-every cell with an image must print its data (see ``checks``).
+One rule for ``pytest --nbval``, ``wavy execute`` and ``wavy reference``: the same displays (all outputs but streams) in
+the same order, of the same type, with the same formats and metadata (by which the book finds glued values); before,
+between and behind them the same streams (stdout and stderr are told apart); texts compared by ``numeric_text``.
+
+Images are not compared, since fonts and hashes change between versions of matplotlib; instead every cell with an image
+must print its data (see ``checks``).
 """
 
 from __future__ import annotations
@@ -20,18 +22,12 @@ UNCOMPARED = ("image/", "widget-view")  # in the name of formats of which only t
 
 def compare_outputs(expected: list[NotebookNode], found: list[NotebookNode], tolerance: Tolerance) -> str | None:
     """Return None if the outputs of one cell agree, otherwise one line on the first difference."""
-    streams = _streams(expected), _streams(found)
-    for name in sorted(set(streams[0]) | set(streams[1])):
-        a, b = (texts.get(name) for texts in streams)
-        if (a is None) != (b is None):
-            return f"{name}: " + (f"missing, expected {_head(a)}" if b is None else f"unexpected {_head(b)}")
-        if a is not None and (difference := compare_text(a, b, tolerance)):
-            return f"{name}: {difference}"
-    displays = [output for output in expected if output.output_type != "stream"]
-    fresh = [output for output in found if output.output_type != "stream"]
-    for position, (a, b) in enumerate(zip(displays, fresh, strict=False), start=1):
-        if difference := _compare_display(a, b, tolerance):
+    (displays, streams), (fresh, fresh_streams) = _parts(expected), _parts(found)
+    for position in range(min(len(streams), len(fresh_streams))):
+        if position and (difference := _compare_display(displays[position - 1], fresh[position - 1], tolerance)):
             return f"output {position}: {difference}"
+        if difference := _compare_streams(streams[position], fresh_streams[position], tolerance):
+            return (f"after output {position}, " if position else "") + difference
     if len(displays) != len(fresh):
         return f"{len(displays)} outputs (without streams) expected, {len(fresh)} found"
     return None
@@ -51,13 +47,32 @@ def compare_notebooks(reference: NotebookNode, fresh: NotebookNode) -> list[str]
     return lines
 
 
-def _streams(outputs: list[NotebookNode]) -> dict[str, str]:
-    """Return the whole text of each stream: where a kernel cuts a stream into messages is chance."""
-    texts: dict[str, str] = {}
+def _parts(outputs: list[NotebookNode]) -> tuple[list[NotebookNode], list[dict[str, str]]]:
+    """Return the displays, and the text of each stream before the first of them, behind the first, and so on.
+
+    Where a kernel cuts a stream into messages, and how stdout and stderr interleave, is chance; on which side of a
+    display a text stands is not, since the kernel flushes the streams before each display.
+    """
+    displays: list[NotebookNode] = []
+    streams: list[dict[str, str]] = [{}]
     for output in outputs:
         if output.output_type == "stream":
-            texts[output.name] = texts.get(output.name, "") + output.text
-    return texts
+            streams[-1][output.name] = streams[-1].get(output.name, "") + output.text
+        else:
+            displays.append(output)
+            streams.append({})
+    return displays, streams
+
+
+def _compare_streams(expected: dict[str, str], found: dict[str, str], tolerance: Tolerance) -> str | None:
+    for name in sorted({*expected, *found}):
+        if name not in found:
+            return f"{name}: missing, expected {_head(expected[name])}"
+        if name not in expected:
+            return f"{name}: unexpected {_head(found[name])}"
+        if difference := compare_text(expected[name], found[name], tolerance):
+            return f"{name}: {difference}"
+    return None
 
 
 def _compare_display(expected: NotebookNode, found: NotebookNode, tolerance: Tolerance) -> str | None:
@@ -68,6 +83,9 @@ def _compare_display(expected: NotebookNode, found: NotebookNode, tolerance: Tol
         return compare_text(a, b, tolerance)
     if set(expected.data) != set(found.data):
         return f"expected the formats {', '.join(sorted(expected.data))}, found {', '.join(sorted(found.data))}"
+    metadata = [output.get("metadata", {}) for output in (expected, found)]
+    if metadata[0] != metadata[1]:
+        return "metadata: expected {}, found {}".format(*map(json.dumps, metadata))
     for mime in sorted(expected.data):
         if any(part in mime for part in UNCOMPARED):
             continue

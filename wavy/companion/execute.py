@@ -33,7 +33,7 @@ def execute_all(layout: Layout, timeout: float = TIME_LIMIT) -> bool:
         typer.echo(f"[{number}/{len(names)}] {name}  ", nl=False)
         state = ledger.state(layout, name)
         if state == ledger.recorded(layout, name):
-            typer.echo("skipped: unchanged since its last good run")
+            typer.echo("skipped: unchanged since its last good run (outputs equal)")
             continue
         try:
             lines = _execute_one(layout, name, timeout)

@@ -13,6 +13,7 @@ from typing import Any
 from nbformat import NotebookNode
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from wavy.companion.messages import one_line, reason
 from wavy.companion.paths import CompanionError, suggest
 from wavy.companion.schema_text import allowed
 
@@ -30,7 +31,11 @@ def read_parameters(nb: NotebookNode) -> dict[str, Any]:
         return {}
     if len(cells) > 1:
         raise CompanionError(f"{len(cells)} cells carry the tag parameters; exactly one may")
-    return dict(_assignment(statement) for statement in ast.parse(cells[0].source).body)
+    try:
+        statements = ast.parse(cells[0].source).body
+    except SyntaxError as error:  # an IPython magic, for instance
+        raise _not_plain(error.text or cells[0].source) from None
+    return dict(map(_assignment, statements))
 
 
 def _assignment(statement: ast.stmt) -> tuple[str, Any]:
@@ -40,7 +45,12 @@ def _assignment(statement: ast.stmt) -> tuple[str, Any]:
                 return name, ast.literal_eval(statement.value)
     except (TypeError, ValueError):
         pass
-    raise CompanionError(f"the parameters cell may hold only lines like name = 1, found: {ast.unparse(statement)}")
+    raise _not_plain(ast.unparse(statement))
+
+
+def _not_plain(found: str) -> CompanionError:
+    line = found.strip().partition("\n")[0]
+    return CompanionError(f"the parameters cell may hold only lines like name = 1, found: {line}")
 
 
 def find_model(name: str, defaults: dict[str, Any]) -> type[BaseModel]:
@@ -89,17 +99,19 @@ def check_parameters(name: str, defaults: dict[str, Any], given: list[str]) -> d
     try:
         checked = model.model_validate({**defaults, **values}).model_dump(mode="json")
     except ValidationError as error:  # what depends on more than one parameter
-        raise CompanionError(f"{name}: {error.errors()[0]['msg']}") from None
+        raise CompanionError(f"{name}: {one_line(error)}") from None
     return {key: checked[key] for key in values}
 
 
 def _parse(name: str, model: type[BaseModel], defaults: dict[str, Any], key: str, text: str) -> Any:
     """Return the first reading of ``text`` that the field ``key`` takes."""
+    refused = []
     for value, strict in _readings(text.strip()):
         errors = _errors(model, {**defaults, key: value}, key, strict)
         if not errors:
             return value
-    custom = next((f" ({error['msg']})" for error in errors if error["type"] == "value_error"), "")
+        refused += errors
+    custom = next((f" ({reason(error)})" for error in refused if error["type"] == "value_error"), "")
     rule = allowed(model.model_json_schema(), key, text)
     raise CompanionError(f"{name}: {key}={text} is not allowed; {key} must be {rule}{custom}")
 
