@@ -82,14 +82,21 @@ def test_a_kind_looks_the_same_without_the_others(frame):
     assert axes.lines[0].get_marker() == MARKERS["light"]
 
 
-def test_lines_show_the_mean_and_the_band_the_range(frame):
+def test_lines_show_the_mean_and_the_bars_the_range(frame):
     one = frame[frame["residual"] == "full"]
     axes = lines(one, "depth", "accuracy", spread=("pi", 100))
     by_depth = one.groupby("depth")["accuracy"]
     np.testing.assert_allclose(axes.lines[0].get_ydata(), by_depth.mean())
-    band = axes.collections[0].get_paths()[0].vertices[:, 1]
-    assert band.min() == pytest.approx(one["accuracy"].min())
-    assert band.max() == pytest.approx(one["accuracy"].max())
+    bars = np.array([[bar[0, 1], bar[-1, 1]] for bar in axes.collections[0].get_segments()])
+    np.testing.assert_allclose(bars, by_depth.agg(["min", "max"]))
+
+
+def test_a_bar_stands_beside_a_point_with_one_value(frame):
+    one = frame[frame["residual"] == "full"]
+    first = one["depth"].min()
+    lonely = pd.concat([one[one["depth"] == first], one[one["depth"] > first].drop_duplicates("depth")])
+    bars = lines(lonely, "depth", "accuracy", spread=("pi", 100)).collections[0].get_segments()
+    assert bars[0][0, 1] < bars[0][-1, 1]
 
 
 def test_text_is_readable_on_a_phone(frame):

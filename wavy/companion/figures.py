@@ -77,8 +77,8 @@ def lines(
         x: column of the horizontal axis.
         y: column of the vertical axis; rows that share ``x`` and ``hue`` are averaged.
         hue: column of residual kinds, each one of :data:`wavy.dynamics.KINDS`.
-        spread: band around that mean, as seaborn's ``errorbar``: ``"sd"``, ``("pi", 100)`` from least to greatest, or
-            ``None`` for no band.
+        spread: bars around that mean, as seaborn's ``errorbar``: ``"sd"``, ``("pi", 100)`` from least to greatest, or
+            ``None`` for no bars.
         ax: axes to draw on; ``None`` opens a new figure.
 
     Returns:
@@ -101,6 +101,8 @@ def lines(
         markers={LABELS[kind]: MARKERS[kind] for kind in kinds},
         dashes={LABELS[kind]: DASHES[kind] for kind in kinds},
         errorbar=spread,
+        err_style="bars",  # a band would vanish beside a point that has only one value
+        err_kws={"capsize": 3, "elinewidth": 1.5},
         markevery=max(1, frame[x].nunique() // 10),  # a marker on every point of a long line would hide it
         ax=ax,
     )
