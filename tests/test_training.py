@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 from torch import nn
@@ -82,6 +84,16 @@ def test_random_split_has_the_published_sizes_and_follows_the_seed(digits):
     other = prepare_graph(load_graph("digits"), "random", 1)
     assert torch.equal(again.train_mask, digits.train_mask)
     assert not torch.equal(other.train_mask, digits.train_mask)
+
+
+@pytest.mark.skipif("WAVY_DATA" not in os.environ, reason="WAVY_DATA is not set: uses the real Cora")
+def test_public_split_is_the_one_of_the_data_set_whatever_the_seed():
+    graph = load_graph("cora")
+    first, second = (prepare_graph(graph, "public", seed) for seed in (0, 1))
+    for part, size in (("train", 140), ("val", 500), ("test", 1000)):
+        assert first[f"{part}_mask"].sum() == size
+        assert torch.equal(first[f"{part}_mask"], graph[f"{part}_mask"])
+        assert torch.equal(first[f"{part}_mask"], second[f"{part}_mask"])
 
 
 def test_the_global_seed_is_left_alone_by_the_split():
