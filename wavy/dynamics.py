@@ -10,6 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from wavy.checks import check_choice
+
 #: The residual kinds, in the order in which the book introduces them.
 KINDS = ("diffusion", "full", "light", "mix_full", "mix_light")
 
@@ -173,7 +175,7 @@ def mode_factors(
     Raises:
         ValueError: unknown kind, or ``lam`` missing, superfluous or outside [0, 1].
     """
-    _check_kind(kind)
+    check_choice("kind", kind, KINDS)
     mu = torch.as_tensor(mu, dtype=torch.complex128)
     tau = torch.as_tensor(tau, dtype=torch.float64)
     if kind == "diffusion":
@@ -203,11 +205,6 @@ def _monic_roots(total: Tensor, product: Tensor) -> Tensor:
     tie = (pair[..., 0].abs() - pair[..., 1].abs()).abs() <= 1e-12 * pair[..., 0].abs()
     swap = torch.where(tie, pair[..., 1].imag > pair[..., 0].imag, pair[..., 1].abs() > pair[..., 0].abs())
     return torch.where(swap.unsqueeze(-1), pair.flip(-1), pair)
-
-
-def _check_kind(kind: str) -> None:
-    if kind not in KINDS:
-        raise ValueError(f"kind: found {kind!r}, allowed {', '.join(KINDS)}")
 
 
 def _check_no_lam(kind: str, lam: object) -> None:

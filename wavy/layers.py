@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from wavy.checks import check_choice, check_width
+
 #: phi, and the product phi'(h) dh as one kernel of torch's where it has one that can be differentiated again.
 ACTIVATIONS = {
     "gelu": (F.gelu, torch.ops.aten.gelu_backward),
@@ -134,8 +136,7 @@ class JointMLP(nn.Module):
         super().__init__()
         check_width("dim", dim)
         check_width("hidden_dim", hidden_dim)
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"activation: found {activation!r}, allowed {', '.join(ACTIVATIONS)}")
+        check_choice("activation", activation, ACTIVATIONS)
         self.activation = activation
         self.fc1 = nn.Linear(dim, hidden_dim)
         self.fc2 = nn.Linear(hidden_dim, dim)
@@ -160,17 +161,3 @@ def check_pair(x: Tensor, velocity: Tensor | None) -> None:
     if velocity is not None and velocity.shape != x.shape:
         found, allowed = tuple(velocity.shape), tuple(x.shape)
         raise ValueError(f"velocity: found shape {found}, allowed that of x, {allowed}")
-
-
-def check_width(name: str, value: int) -> None:
-    """Check that ``value`` can be a number of channels.
-
-    Args:
-        name: of the argument, for the message.
-        value: what was given.
-
-    Raises:
-        ValueError: ``value`` is not a whole number >= 1.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}: found {value!r}, allowed a whole number >= 1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from wavy.checks import check_choice, check_width
 from wavy.dynamics import KINDS, MIXED_KINDS, diffusion_step, mix, wave_step
 
 #: ``euler`` is equation (D) as printed; ``stock`` is (D) / (1 - tau), the host model's own residual at tau = 1/2.
@@ -101,12 +102,9 @@ def check_residual(dim: int, kind: str, tau: float, theta_init: float, form: str
     Raises:
         ValueError: one line that names the first argument out of its range.
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind: found {kind!r}, allowed {', '.join(KINDS)}")
-    if form not in FORMS:
-        raise ValueError(f"form: found {form!r}, allowed {', '.join(FORMS)}")
-    if not isinstance(dim, int) or isinstance(dim, bool) or dim < 1:
-        raise ValueError(f"dim: found {dim!r}, allowed a whole number >= 1")
+    check_choice("kind", kind, KINDS)
+    check_choice("form", form, FORMS)
+    check_width("dim", dim)
     if not _is_number(tau) or not (0 < tau < 1 or (tau == 1 and form == "euler")):
         upper = "0 < tau <= 1" if form == "euler" else "0 < tau < 1 (form 'stock' divides by 1 - tau)"
         raise ValueError(f"tau: found {tau!r}, allowed {upper}")

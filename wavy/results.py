@@ -20,7 +20,7 @@ import pandas as pd
 from pydantic import BaseModel
 
 from wavy import __version__
-from wavy.rowfile import KEYS, Row, read
+from wavy.rowfile import KEYS, NAMED, Row, read
 
 
 def params_hash(experiment: str, params: dict[str, Any]) -> str:
@@ -51,7 +51,7 @@ def make_row(run: BaseModel, scale: str, metrics: dict[str, float | None], secon
     Raises:
         ValueError: a metric is NaN or infinite.
     """
-    named = {name: getattr(run, name) for name in ("dataset", "residual", "depth", "tau", "seed")}
+    named = {name: getattr(run, name) for name in NAMED}
     versions = {"python": platform.python_version()}
     versions |= {package: version(package) for package in ("torch", "torch-geometric")} | {"wavy": __version__}
     row = {

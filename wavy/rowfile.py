@@ -22,6 +22,9 @@ KEYS = (
     "params", "params_hash", "metrics", "seconds", "device", "versions", "revision", "time",
 )  # fmt: skip
 
+#: The keys that repeat a parameter of the run, for reading by eye.
+NAMED = ("dataset", "residual", "depth", "tau", "seed")
+
 #: How a row begins, to tell the half row of a killed process from something else.
 ROW_START = b'{"experiment":'
 
@@ -120,7 +123,7 @@ def _parse_line(line: bytes) -> Row | None:
     """The row that a line holds, or ``None`` where it is not one."""
     try:
         row = json.loads(line)
-        named = all(row[name] == row["params"][name] for name in ("dataset", "residual", "depth", "tau", "seed"))
+        named = all(row[name] == row["params"][name] for name in NAMED)
         return row if named and set(row) == set(KEYS) and isinstance(row["metrics"], dict) else None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None

@@ -7,3 +7,6 @@
 
 The rest of wavy never imports this package.
 """
+
+#: How long a whole notebook may run, in seconds, where the caller names no other limit.
+TIME_LIMIT = 3600.0

@@ -6,6 +6,8 @@ from importlib.resources import files
 
 import pandas as pd
 
+from wavy.checks import check_choice
+
 
 def load_claims(task: str | None = None) -> pd.DataFrame:
     """All claims, or those of one task.
@@ -27,7 +29,5 @@ def load_claims(task: str | None = None) -> pd.DataFrame:
         claims = pd.read_csv(file, index_col="id")
     if task is None:
         return claims
-    known = sorted(claims["task"].unique())
-    if task not in known:
-        raise ValueError(f"task: found {task!r}, allowed {', '.join(known)}")
+    check_choice("task", task, sorted(claims["task"].unique()))
     return claims[claims["task"] == task]

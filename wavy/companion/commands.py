@@ -11,12 +11,12 @@ from typing import Annotated
 
 import typer
 
+from wavy.companion import TIME_LIMIT
 from wavy.companion.paths import CompanionError, Layout
 
 app = typer.Typer(no_args_is_help=True, help="Run and check the notebooks.")
 
 Timeout = Annotated[float, typer.Option(help="Time limit in seconds for a whole notebook.", min=1)]
-HOUR = 3600.0
 
 
 @app.command()
@@ -24,7 +24,7 @@ def run(
     notebook: Annotated[str, typer.Argument(help="Name of a notebook, or the path of its .md or .ipynb file.")],
     p: Annotated[list[str] | None, typer.Option("-p", metavar="NAME=VALUE", help="A parameter; repeatable.")] = None,
     output: Annotated[Path | None, typer.Option(help="The .ipynb to write; default in _build/runs/.")] = None,
-    timeout: Timeout = HOUR,
+    timeout: Timeout = TIME_LIMIT,
 ) -> None:
     """Run a notebook at parameters of your own; the committed reference stays as it is."""
     with one_line_errors():
@@ -34,7 +34,7 @@ def run(
 
 
 @app.command()
-def execute(timeout: Timeout = HOUR) -> None:
+def execute(timeout: Timeout = TIME_LIMIT) -> None:
     """Run all notebooks that may have changed, and compare them with their references."""
     with one_line_errors():
         from wavy.companion.execute import execute_all
@@ -46,7 +46,7 @@ def execute(timeout: Timeout = HOUR) -> None:
 @app.command()
 def reference(
     names: Annotated[list[str] | None, typer.Argument(help="Names of notebooks; default all.")] = None,
-    timeout: Timeout = HOUR,
+    timeout: Timeout = TIME_LIMIT,
 ) -> None:
     """Execute notebooks anew and overwrite their committed references."""
     with one_line_errors():

@@ -11,9 +11,9 @@ from time import monotonic
 import nbformat
 import typer
 
-from wavy.companion import ledger
+from wavy.companion import TIME_LIMIT, ledger
 from wavy.companion.comparer import compare_notebooks
-from wavy.companion.execution import TIME_LIMIT, DataMissingError, execute
+from wavy.companion.execution import DataMissingError, execute
 from wavy.companion.paths import Layout
 from wavy.companion.source import read_source
 

@@ -20,11 +20,11 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError, strip_color
 
+from wavy.companion import TIME_LIMIT
 from wavy.companion.availability import unavailable
 from wavy.companion.paths import CompanionError, write_atomically
 from wavy.companion.source import KERNELSPEC, code_cells, write_notebook
 
-TIME_LIMIT = 3600.0  # seconds, for a whole notebook
 LAST_LINES = 8  # of a traceback
 
 Progress = Callable[[int, int, float], None]  # code cell k, of n, seconds

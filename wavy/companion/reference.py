@@ -9,10 +9,10 @@ from __future__ import annotations
 import nbformat
 import typer
 
-from wavy.companion import ledger
+from wavy.companion import TIME_LIMIT, ledger
 from wavy.companion.checks import problems
 from wavy.companion.comparer import compare_notebooks
-from wavy.companion.execution import TIME_LIMIT, execute
+from wavy.companion.execution import execute
 from wavy.companion.pairing import check_notebook
 from wavy.companion.paths import CompanionError, Layout, write_atomically
 from wavy.companion.source import canonical, read_source, write_notebook

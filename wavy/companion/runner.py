@@ -8,7 +8,8 @@ from pathlib import Path
 
 import typer
 
-from wavy.companion.execution import TIME_LIMIT, execute
+from wavy.companion import TIME_LIMIT
+from wavy.companion.execution import execute
 from wavy.companion.parameters import check_parameters, read_parameters
 from wavy.companion.paths import CompanionError, Layout, locate
 from wavy.companion.source import read_source

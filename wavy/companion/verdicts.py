@@ -22,6 +22,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from wavy.checks import check_choice
+
 HOLDS, DOES_NOT_HOLD = "holds", "does not hold"
 INCONCLUSIVE, NOT_TESTED = "inconclusive", "not tested at this scale"
 
@@ -78,8 +80,7 @@ def verdict(direction: str, claimed_size: float, evidence: Evidence) -> str:
     Raises:
         ValueError: an unknown direction.
     """
-    if direction not in ("up", "down"):
-        raise ValueError(f"direction: found {direction!r}, allowed up, down")
+    check_choice("direction", direction, ("up", "down"))
     if evidence.pairs < LEAST_SEEDS:
         return NOT_TESTED
     low, high = (evidence.low, evidence.high) if direction == "up" else (-evidence.high, -evidence.low)

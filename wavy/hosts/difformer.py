@@ -6,9 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from wavy.checks import check_choice, check_width
 from wavy.hosts.attention import KERNELS
 from wavy.hosts.propagation import Propagation
-from wavy.layers import JointDropout, JointLayerNorm, check_width
+from wavy.layers import JointDropout, JointLayerNorm
 from wavy.residual import Residual
 
 #: ``published``: attention + D^-1/2 A_G D^-1/2. ``row_stochastic``: the mean of attention and D^-1 A_G, where A_G is
@@ -125,8 +126,8 @@ class DIFFormer(nn.Module):
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "heads"):
             check_width(name, locals()[name])
-        _check_choice("kernel", kernel, KERNELS)
-        _check_choice("operator", operator, OPERATORS)
+        check_choice("kernel", kernel, KERNELS)
+        check_choice("operator", operator, OPERATORS)
         if graph_weight is not None and not 0 < graph_weight <= 1:
             raise ValueError(f"graph_weight: found {graph_weight!r}, allowed None or 0 < graph_weight <= 1")
         self.operator, self.use_source, self.use_graph, self.use_norm = operator, use_source, use_graph, use_norm
@@ -167,10 +168,10 @@ class DIFFormer(nn.Module):
             if self.use_source:
                 ax = ax + source
             x, memory = residual(x, ax, memory)
-            carries = residual.carries_velocity
-            velocity, memory = (memory, None) if carries else (None, memory)
-            x, velocity = self._finish_layer(layer, x, velocity)
-            memory = memory if velocity is None else velocity
+            if residual.carries_velocity:
+                x, memory = self._finish_layer(layer, x, memory)
+            else:
+                x, _ = self._finish_layer(layer, x, None)
         return self.fcs[1](x)
 
     def _prepared(
@@ -195,8 +196,3 @@ class DIFFormer(nn.Module):
         if layer == 0:
             x = F.relu(x)
         return self.dropouts[layer](x, velocity)
-
-
-def _check_choice(name: str, value: str, allowed: dict[str, object]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name}: found {value!r}, allowed {', '.join(allowed)}")

@@ -48,12 +48,12 @@ class Propagation:
         weight = normalise(source, target, edge_weight.to(dtype), num_nodes)
         order = torch.argsort(target * num_nodes + source)
         target, source, self.weight = target[order], source[order], weight[order]
+        values = self.weight.detach()
         back = torch.argsort(source * num_nodes + target)
         # Both orders are kept: the gradient needs the transpose, and building it in each backward
         # pass costs more than the product.
-        self._matrix = _Sparse.build(target, source, self.weight.detach(), num_nodes, back)
-        transposed = self._matrix.values()[back]
-        self._transpose = _Sparse.build(source[back], target[back], transposed, num_nodes, torch.argsort(back))
+        self._matrix = _Sparse.build(target, source, values, num_nodes, back)
+        self._transpose = _Sparse.build(source[back], target[back], values[back], num_nodes, torch.argsort(back))
 
     def __call__(self, x: Tensor) -> Tensor:
         """A_G X for X of shape (N, d)."""
@@ -76,9 +76,6 @@ class _Sparse:
         with _no_beta_warning():
             csr = torch.sparse_csr_tensor(starts, columns, values, (n, n), check_invariants=False)
         return cls(rows, columns, csr, order)
-
-    def values(self) -> Tensor:
-        return self.csr.values()
 
 
 class _Product(torch.autograd.Function):

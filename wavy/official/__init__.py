@@ -9,6 +9,7 @@ from inspect import signature
 import torch
 from torch import Tensor, nn
 
+from wavy.checks import check_choice
 from wavy.official import difformer
 
 #: Family name -> function that builds the empty model from the published hyper-parameter names.
@@ -33,8 +34,7 @@ def load(
         ValueError: an unknown family or hyper-parameter, or a state dict that does not fit: one error lists the
             missing, the unexpected and the misshaped names.
     """
-    if family not in FAMILIES:
-        raise ValueError(f"family: found {family!r}, allowed {', '.join(FAMILIES)}")
+    check_choice("family", family, FAMILIES)
     if not isinstance(state_dict, Mapping):
         state_dict = torch.load(state_dict, map_location="cpu", weights_only=True)
     build = FAMILIES[family]

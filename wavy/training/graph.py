@@ -6,6 +6,8 @@ import torch
 from torch_geometric import transforms as T
 from torch_geometric.data import Data
 
+from wavy.checks import check_choice
+
 #: ``random``: 20 nodes a class to train on, 500 to validate, 1000 to test, drawn anew for each seed.
 #: ``public``: the split that came with the data set.
 SPLITS = ("random", "public")
@@ -26,8 +28,7 @@ def prepare_graph(data: Data, split: str, seed: int, normalize_features: bool = 
     Raises:
         ValueError: an unknown split, a data set without a public split, or features that are not finite.
     """
-    if split not in SPLITS:
-        raise ValueError(f"split: found {split!r}, allowed {', '.join(SPLITS)}")
+    check_choice("split", split, SPLITS)
     if split == "public" and "train_mask" not in data:
         raise ValueError("split: found 'public', but this data set has no public split; allowed random")
     if not bool(torch.isfinite(data.x).all()):

@@ -1,0 +1,35 @@
+"""Checks of arguments, each an error of one line: what was found and what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def check_choice(name: str, value: object, allowed: Iterable[str]) -> None:
+    """Check that ``value`` is one of a few names.
+
+    Args:
+        name: of the argument, for the message.
+        value: what was given.
+        allowed: the names.
+
+    Raises:
+        ValueError: ``value`` is none of them.
+    """
+    allowed = tuple(allowed)
+    if value not in allowed:
+        raise ValueError(f"{name}: found {value!r}, allowed {', '.join(allowed)}")
+
+
+def check_width(name: str, value: object) -> None:
+    """Check that ``value`` can be a number of channels.
+
+    Args:
+        name: of the argument, for the message.
+        value: what was given.
+
+    Raises:
+        ValueError: ``value`` is not a whole number >= 1.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name}: found {value!r}, allowed a whole number >= 1")
