@@ -4,6 +4,7 @@ The notebook's parameters cell, the command line's checks and help, and ``params
 """
 
 from wavy.experiments.difformer import DifformerStudy
+from wavy.experiments.transformer import TransformerStudy
 
-#: Notebook stem -> its parameter class.
-EXPERIMENTS = {"difformer": DifformerStudy}
+#: Experiment -> its parameter class.
+EXPERIMENTS = {"difformer": DifformerStudy, "transformer": TransformerStudy}

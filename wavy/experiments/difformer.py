@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from wavy.dynamics import MIXED_KINDS
+from wavy.experiments.fields import Depth, Epochs, Kind, Seed, Tau, unique
 
 Dataset = Literal["cora", "citeseer", "pubmed", "digits"]
-Kind = Literal["diffusion", "full", "light", "mix_full", "mix_light"]
-Tau = Annotated[float, Field(gt=0, le=1)]
-Depth = Annotated[int, Field(ge=1, le=256)]
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
-Epochs = Annotated[int, Field(ge=1)]
-
-
-def _unique(values: tuple | None) -> tuple | None:
-    if values is not None and len(set(values)) < len(values):
-        raise ValueError("each value may stand there once")
-    return values
-
-
 #: Weight decay of the published settings; digits is not in them and takes Cora's.
 WEIGHT_DECAY = {"cora": 1e-2, "citeseer": 1.0, "pubmed": 1e-4, "digits": 1e-2}
 
@@ -97,7 +85,7 @@ class DifformerStudy(BaseModel):
     epochs: Epochs | None = Field(None, description="training epochs of one run")
     device: Literal["cpu", "cuda"] = Field("cpu", description="where to train")
 
-    _once = field_validator("depths", "taus", "residuals", "seeds")(_unique)
+    _once = field_validator("depths", "taus", "residuals", "seeds")(unique)
 
     def chosen(self, name: str) -> object:
         """A parameter's value, or that of the scale where it is ``None``."""

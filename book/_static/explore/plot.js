@@ -1,0 +1,63 @@
+"use strict";
+
+/** The interactive figures by name: each is made by a function of (element to fill, data). */
+const Explorables = {};
+
+/** Plotly in the theme of the page: no mode bar, no zoom, nothing fetched. */
+const Plot = (() => {
+  const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, doubleClick: false, scrollZoom: false };
+  const THEMED = "var(--pst-color-text-base)";
+
+  /** The colour of a kind; black is that of the text, which is light in dark mode. */
+  const colourOf = (kind) => (kind.colour === "#000000" ? THEMED : kind.colour);
+
+  /** Plotly needs colours in numbers. */
+  function resolved(colour) {
+    const name = /^var\((.*)\)$/.exec(colour);
+    return name ? getComputedStyle(document.documentElement).getPropertyValue(name[1]).trim() : colour;
+  }
+
+  const text = () => resolved(THEMED);
+  const muted = () => resolved("var(--pst-color-text-muted)");
+  const border = () => resolved("var(--pst-color-border)");
+  const background = () => resolved("var(--pst-color-background)");
+
+  /** A box with a heading, to be drawn in. */
+  function panel(title) {
+    const heading = Controls.element("div", { className: "explorable-title", textContent: title });
+    const box = Controls.element("div", { className: "explorable-plot" });
+    box.setAttribute("role", "img");
+    box.setAttribute("aria-label", title);
+    return { element: Controls.element("div", { className: "explorable-panel" }, heading, box), box };
+  }
+
+  const axis = (options) => ({
+    color: text(),
+    gridcolor: border(),
+    zerolinecolor: border(),
+    linecolor: muted(),
+    fixedrange: true,
+    exponentformat: "power",
+    ...options,
+    title: { text: options.title, standoff: 6 },
+  });
+
+  /** Draw traces with the axes x and y into a panel's box. */
+  function draw({ box }, traces, x, y, options = {}) {
+    const layout = {
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: text() },
+      margin: { l: 52, r: 10, t: 8, b: 44 },
+      showlegend: false,
+      hovermode: "closest",
+      dragmode: false,
+      xaxis: axis(x),
+      yaxis: axis(y),
+      ...options,
+    };
+    Plotly.react(box, traces, layout, CONFIG);
+  }
+
+  return { colourOf, resolved, text, muted, background, panel, draw };
+})();
