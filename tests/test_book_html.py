@@ -11,7 +11,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-import yaml
+
+from toc import pages_in_toc
 
 bs4 = pytest.importorskip("bs4")
 
@@ -77,11 +78,6 @@ def leads_somewhere(page: Path, address: str) -> bool:
 
 def page_of(name: str) -> Path:
     return HTML / f"{name}.html"
-
-
-def pages_in_toc() -> list[str]:
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
-    return [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
 
 
 NOTEBOOKS = [name for name in pages_in_toc() if name.startswith("notebooks/")]

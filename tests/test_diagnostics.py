@@ -19,7 +19,10 @@ from wavy.diagnostics import (
     layer_profile,
     mean_cosine,
     node_variance,
+    relative_residual,
     spectral_gap,
+    token_cosines,
+    token_deviations,
 )
 from wavy.hosts.difformer import DIFFormer
 
@@ -27,6 +30,7 @@ shapes = st.tuples(st.integers(1, 2), st.integers(2, 7), st.integers(1, 5))
 
 
 @given(seeds, shapes)
+@pytest.mark.equation("eq-cosine", "eq-dirichlet")
 def test_cosine_and_dirichlet_equal_their_pairwise_definitions(seed, shape):
     x = normal(seed, *shape)
     n = shape[1]
@@ -35,6 +39,37 @@ def test_cosine_and_dirichlet_equal_their_pairwise_definitions(seed, shape):
     assert torch.allclose(mean_cosine(x), off_diagonal, atol=1e-12)
     distances = (x[:, :, None] - x[:, None, :]).square().sum(dim=-1)
     assert torch.allclose(dirichlet_energy(x), distances.mean(dim=(1, 2)))
+
+
+@given(seeds, shapes)
+@pytest.mark.equation("eq-token-deviation", "eq-token-cosine")
+def test_measures_of_the_tokens_have_those_of_the_state_as_means(seed, shape):
+    x = normal(seed, *shape)
+    assert torch.allclose(2 * token_deviations(x).mean(dim=-1), dirichlet_energy(x))
+    assert torch.allclose(token_cosines(x).mean(dim=-1), mean_cosine(x), atol=1e-12)
+    first_pairs = torch.cosine_similarity(x[:, :1], x[:, 1:], dim=-1)
+    assert torch.allclose(token_cosines(x)[:, 0], first_pairs.mean(dim=-1), atol=1e-12)
+
+
+@given(seeds, shapes, st.floats(-3, 3))
+@pytest.mark.equation("eq-relative-residual")
+def test_relative_residual_is_a_distance_to_equal_tokens_without_a_scale(seed, shape, offset):
+    x = normal(seed, *shape) + offset
+    means = x.mean(dim=1, keepdim=True).expand_as(x)
+    expected = torch.linalg.matrix_norm(x - means) / torch.linalg.matrix_norm(x)
+    assert torch.allclose(relative_residual(x), expected)
+    assert torch.allclose(relative_residual(1e-30 * x.float()), expected.float(), rtol=1e-4)
+    assert torch.allclose(relative_residual(x - means), torch.ones(shape[0], dtype=x.dtype))
+    assert relative_residual(means).max() < 1e-12
+    assert relative_residual(torch.zeros(4, 3)).item() == 0
+
+
+@given(seeds, shapes)
+@pytest.mark.equation("eq-residual-cosine")
+def test_for_tokens_of_one_length_residual_and_cosine_say_the_same(seed, shape):
+    x = 3 * torch.nn.functional.normalize(normal(seed, *shape), dim=-1)
+    n = shape[1]
+    assert torch.allclose(relative_residual(x) ** 2, (1 - 1 / n) * (1 - mean_cosine(x)))
 
 
 def test_equals_the_reference_vectors(golden):
@@ -48,6 +83,7 @@ def test_equals_the_reference_vectors(golden):
 
 
 @pytest.mark.parametrize(("spread", "uncentred_error"), [(1e-3, 1e-3), (1e-4, 1e-1)])
+@pytest.mark.equation("eq-dirichlet")
 def test_nearly_equal_tokens_keep_their_digits_in_single_precision(spread, uncentred_error):
     x = (1 + spread * normal(0, 100, 16)).float()
     exact = x.double()
@@ -66,7 +102,7 @@ def test_cosine_of_tiny_and_huge_states(size):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_does_not_overflow(dtype):
     x = (5 * normal(0, 128, 768)).to(dtype)
-    for measure in (mean_cosine, dirichlet_energy, node_variance, effective_rank):
+    for measure in (mean_cosine, dirichlet_energy, node_variance, relative_residual, effective_rank):
         assert measure(x).item() == pytest.approx(measure(x.double()).item(), rel=1e-3, abs=1e-4)
 
 
@@ -87,6 +123,7 @@ def test_a_token_of_norm_zero_has_cosine_zero_with_all():
 
 
 @given(seeds, shapes)
+@pytest.mark.equation("eq-variance", "eq-class-variance")
 def test_class_variances_add_up(seed, shape):
     x = normal(seed, *shape)
     labels = torch.arange(shape[1]) % 3 * 5
@@ -98,6 +135,7 @@ def test_class_variances_add_up(seed, shape):
 
 
 @given(seeds, st.integers(1, 5))
+@pytest.mark.equation("eq-effective-rank")
 def test_effective_rank_of_equal_singular_values_is_their_number(seed, rank):
     q = torch.linalg.qr(normal(seed, 8, rank)).Q
     assert effective_rank(q).item() == pytest.approx(rank)
@@ -105,6 +143,7 @@ def test_effective_rank_of_equal_singular_values_is_their_number(seed, rank):
     assert effective_rank(torch.zeros(4, 3)).item() == 0
 
 
+@pytest.mark.equation("eq-gap")
 def test_spectral_gap_of_known_matrices():
     for n in (5, 48, 49, 100):
         assert spectral_gap(torch.full((n, n), 1 / n)).item() == pytest.approx(1, abs=1e-5)
@@ -183,6 +222,10 @@ def test_profile_is_not_misled_by_a_longer_head():
 def test_refusals():
     with pytest.raises(ValueError, match=r"x: found shape \(1, 3\), allowed .* N >= 2"):
         mean_cosine(torch.zeros(1, 3))
+    with pytest.raises(ValueError, match=r"x: found shape \(1, 3\), allowed .* N >= 2"):
+        token_cosines(torch.zeros(1, 3))
+    with pytest.raises(ValueError, match=r"x: found shape \(3,\), allowed .* N >= 1"):
+        token_deviations(torch.zeros(3))
     with pytest.raises(ValueError, match=r"labels: found shape \(2,\), allowed \(4,\)"):
         class_variances(torch.zeros(4, 3), torch.zeros(2, dtype=torch.long))
     with pytest.raises(ValueError, match="attention: found shape"):

@@ -14,6 +14,7 @@ from wavy.companion.checks import problems
 from wavy.companion.pairing import check_notebook
 from wavy.companion.paths import CompanionError, Layout
 from wavy.companion.reference import check_references, make_reference, make_references
+from wavy.companion.run_times import read_run_times
 from wavy.companion.source import canonical, read_source
 
 REAL = Layout(ROOT / "notebooks")
@@ -188,6 +189,7 @@ def test_a_reference_is_reproducible_to_the_byte_and_in_order(layout):
     assert ledger.recorded(layout, "toy") == ledger.state(layout, "toy")
     assert "0 changes" in make_reference(layout, "toy")
     assert layout.reference("toy").read_bytes() == first
+    assert read_run_times(layout)["toy"] >= 1
     assert str(layout.root).encode() not in first
     nb = nbformat.read(layout.reference("toy"), 4)
     assert nb.cells[3].outputs == [stdout("1 0.5\n")]

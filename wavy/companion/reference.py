@@ -6,6 +6,8 @@ leaves the former reference as it is.
 
 from __future__ import annotations
 
+from time import monotonic
+
 import nbformat
 import typer
 
@@ -15,6 +17,7 @@ from wavy.companion.comparer import compare_notebooks
 from wavy.companion.execution import execute
 from wavy.companion.pairing import check_notebook
 from wavy.companion.paths import CompanionError, Layout, write_atomically
+from wavy.companion.run_times import record_run_time
 from wavy.companion.source import canonical, read_source, write_notebook
 
 
@@ -27,12 +30,15 @@ def make_reference(layout: Layout, name: str, timeout: float = TIME_LIMIT) -> st
     layout.require(name)
     before = ledger.state(layout, name)
     draft = layout.build / "reference" / f"{name}.ipynb"
+    begun = monotonic()
     nb = canonical(execute(read_source(layout.source(name)), draft, layout.notebooks, timeout=timeout))
+    seconds = monotonic() - begun
     if wrong := problems(nb):
         raise CompanionError("\n    ".join(["not written, see " + str(draft), *wrong]))
     path = layout.reference(name)
     former = nbformat.read(path, as_version=4) if path.is_file() else None
     write_atomically(path, write_notebook(nb))
+    record_run_time(layout, name, seconds)
     after = ledger.state(layout, name)
     if after["inputs"] == before["inputs"]:
         ledger.record(layout, name, after, by="papermill")

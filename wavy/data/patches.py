@@ -6,7 +6,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch import Tensor
 
-#: Side of a patch in pixels: 8 x 8 pixels make 4 x 4 = 16 tokens of 4 channels.
+#: Side of a patch in pixels, so that 8 x 8 pixels make 4 x 4 = 16 tokens of 4 channels.
 PATCH = 2
 
 

@@ -8,7 +8,9 @@ from wavy.diagnostics.state import (
     effective_rank,
     mean_cosine,
     node_variance,
+    relative_residual,
 )
+from wavy.diagnostics.tokens import token_cosines, token_deviations
 
 __all__ = [
     "attention_energy",
@@ -18,5 +20,8 @@ __all__ = [
     "layer_profile",
     "mean_cosine",
     "node_variance",
+    "relative_residual",
     "spectral_gap",
+    "token_cosines",
+    "token_deviations",
 ]

@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from wavy.diagnostics.tokens import checked_state, token_deviations, unit_tokens
+
 
 def mean_cosine(x: Tensor) -> Tensor:
     """Mean signed cosine over all pairs of different tokens: :eq:`eq-cosine`.
@@ -27,15 +29,11 @@ def mean_cosine(x: Tensor) -> Tensor:
     Raises:
         ValueError: fewer than two axes, or fewer than two tokens.
     """
-    x = _checked(x, 2)
-    tiny = torch.finfo(x.dtype).tiny
-    # The largest entry of each token becomes 1: squares of very small ones underflow.
-    largest = x.abs().amax(dim=-1, keepdim=True).clamp(min=tiny)
-    unit = F.normalize(x / largest, dim=-1, eps=tiny)
+    unit = unit_tokens(checked_state(x, 2))
     tokens = x.shape[-2]
     # Tokens of norm 0 leave sum_i |u_i|^2 short of N.
     present = (unit != 0).any(dim=-1).sum(dim=-1) / tokens
-    return present - _spread(unit) / (tokens - 1)
+    return present - token_deviations(unit).sum(dim=-1) / (tokens - 1)
 
 
 def dirichlet_energy(x: Tensor) -> Tensor:
@@ -53,8 +51,7 @@ def dirichlet_energy(x: Tensor) -> Tensor:
     Raises:
         ValueError: fewer than two axes, or no token.
     """
-    x = _checked(x, 1)
-    return 2 * _spread(x) / x.shape[-2]
+    return 2 * token_deviations(x).mean(dim=-1)
 
 
 def node_variance(x: Tensor) -> Tensor:
@@ -69,8 +66,34 @@ def node_variance(x: Tensor) -> Tensor:
     Raises:
         ValueError: fewer than two axes, or no token.
     """
-    x = _checked(x, 1)
-    return _spread(x) / (x.shape[-2] * x.shape[-1])
+    return token_deviations(x).mean(dim=-1) / x.shape[-1]
+
+
+def relative_residual(x: Tensor) -> Tensor:
+    """Share of a state that its mean token does not explain: :eq:`eq-relative-residual`.
+
+    ``|X - 1 mean(x)^T| / |X|`` in the Frobenius norm: the residual to a state of equal
+    tokens, as a number that does not change when x is scaled.
+
+    Args:
+        x: (..., N, d).
+
+    Returns:
+        (...), in [0, 1]; 0 when all tokens are equal, 1 when their mean is 0. For a
+        state of zeros it is 0.
+
+    Raises:
+        ValueError: fewer than two axes, or no token.
+
+    Source: the residual is that of Dong, Cordonnier & Loukas (2021), who measure it in
+    another norm; the quotient is ours.
+    """
+    x = checked_state(x, 1)
+    # Scaled first, so that squares neither overflow nor underflow.
+    tiny = torch.finfo(x.dtype).tiny
+    x = x / x.abs().amax(dim=(-2, -1), keepdim=True).clamp(min=tiny)
+    total = (x**2).sum(dim=(-2, -1))
+    return (token_deviations(x).sum(dim=-1) / total.clamp(min=tiny)).sqrt()
 
 
 def class_variances(x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
@@ -86,7 +109,7 @@ def class_variances(x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     Raises:
         ValueError: labels of another shape than (N,), fewer than two axes, or no token.
     """
-    x = _checked(x, 1)
+    x = checked_state(x, 1)
     if labels.shape != x.shape[-2:-1]:
         raise ValueError(f"labels: found shape {tuple(labels.shape)}, allowed {tuple(x.shape[-2:-1])}")
     belongs = F.one_hot(torch.unique(labels, return_inverse=True)[1]).to(x.dtype)
@@ -112,20 +135,8 @@ def effective_rank(x: Tensor) -> Tensor:
 
     Source: Roy & Vetterli, The effective rank (2007).
     """
-    x = _checked(x, 1)
+    x = checked_state(x, 1)
     share = torch.linalg.svdvals(x)
     total = share.sum(dim=-1, keepdim=True)
     share = share / torch.where(total == 0, torch.ones_like(total), total)
     return torch.exp(torch.special.entr(share).sum(dim=-1)) * (total.squeeze(-1) > 0)
-
-
-def _spread(x: Tensor) -> Tensor:
-    """sum_i |x_i - mean(x)|^2, shape (...)."""
-    return ((x - x.mean(dim=-2, keepdim=True)) ** 2).sum(dim=(-2, -1))
-
-
-def _checked(x: Tensor, least: int) -> Tensor:
-    """The state, in single precision at least: half precision overflows in squares and has no SVD."""
-    if x.dim() < 2 or x.shape[-2] < least:
-        raise ValueError(f"x: found shape {tuple(x.shape)}, allowed (..., N, d) with N >= {least}")
-    return x.to(torch.promote_types(x.dtype, torch.float32))

@@ -55,7 +55,7 @@ const Controls = (() => {
       return element("label", {}, radios[i], symbol, kind.label);
     });
     radios.forEach((radio) => radio.addEventListener("change", changed));
-    const legend = element("legend", { textContent: "Residual kind" });
+    const legend = element("legend", { className: "visually-hidden", textContent: "Residual kind" });
     return {
       element: element("fieldset", { className: "explorable-kinds" }, legend, ...labels),
       get kind() {

@@ -19,11 +19,15 @@ const Format = (() => {
   /** A complex number [real, imaginary]. */
   function complex([real, imaginary]) {
     if (Math.abs(imaginary) < 1e-12) return short(real);
-    return `${short(real)} ${imaginary < 0 ? "−" : "+"} ${short(Math.abs(imaginary))} i`;
+    const sign = imaginary < 0 ? "−" : "+";
+    return [short(real), sign, short(Math.abs(imaginary)), "i"].join("\u00a0");
   }
 
   /** Ten to the power of `exponent`. */
-  const power = (exponent) => (Number.isInteger(exponent) ? `10${superscript(exponent)}` : short(10 ** exponent));
+  function power(exponent) {
+    if (exponent === 0) return "1";
+    return Number.isInteger(exponent) ? `10${superscript(exponent)}` : short(10 ** exponent);
+  }
 
   return { short, fixed, complex, power };
 })();

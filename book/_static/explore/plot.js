@@ -7,6 +7,8 @@ const Explorables = {};
 const Plot = (() => {
   const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, doubleClick: false, scrollZoom: false };
   const THEMED = "var(--pst-color-text-base)";
+  const GRID = "rgba(128, 128, 128, 0.25)"; // visible on white and on black
+  const SIZE = 13;
 
   /** The colour of a kind; black is that of the text, which is light in dark mode. */
   const colourOf = (kind) => (kind.colour === "#000000" ? THEMED : kind.colour);
@@ -19,35 +21,42 @@ const Plot = (() => {
 
   const text = () => resolved(THEMED);
   const muted = () => resolved("var(--pst-color-text-muted)");
-  const border = () => resolved("var(--pst-color-border)");
   const background = () => resolved("var(--pst-color-background)");
 
-  /** A box with a heading, to be drawn in. */
-  function panel(title) {
+  /** A box to be drawn in, with a heading and a line that explains what is drawn. */
+  function panel(title, ...note) {
     const heading = Controls.element("div", { className: "explorable-title", textContent: title });
+    const remark = Controls.element("div", { className: "explorable-note" }, ...note);
     const box = Controls.element("div", { className: "explorable-plot" });
     box.setAttribute("role", "img");
     box.setAttribute("aria-label", title);
-    return { element: Controls.element("div", { className: "explorable-panel" }, heading, box), box };
+    return { element: Controls.element("div", { className: "explorable-panel" }, heading, remark, box), box };
   }
 
   const axis = (options) => ({
     color: text(),
-    gridcolor: border(),
-    zerolinecolor: border(),
-    linecolor: muted(),
+    gridcolor: GRID,
+    zerolinecolor: muted(),
+    tickfont: { size: SIZE },
     fixedrange: true,
     exponentformat: "power",
     ...options,
-    title: { text: options.title, standoff: 6 },
+    title: { text: options.title, standoff: 6, font: { size: SIZE } },
   });
+
+  /** A logarithmic axis from `low` to `high`, with a tick at powers of ten, eight or fewer. */
+  function logarithmic(low, high) {
+    const range = [Math.log10(low) - 0.1, Math.log10(high) + 0.1];
+    const tickfont = { size: SIZE / 1.25 }; // Plotly draws powers of ten larger by this factor
+    return { type: "log", range, dtick: Math.ceil((range[1] - range[0]) / 8), tickfont, zeroline: false };
+  }
 
   /** Draw traces with the axes x and y into a panel's box. */
   function draw({ box }, traces, x, y, options = {}) {
     const layout = {
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
-      font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: text() },
+      font: { family: getComputedStyle(document.body).fontFamily, size: SIZE, color: text() },
       margin: { l: 52, r: 10, t: 8, b: 44 },
       showlegend: false,
       hovermode: "closest",
@@ -59,5 +68,5 @@ const Plot = (() => {
     Plotly.react(box, traces, layout, CONFIG);
   }
 
-  return { colourOf, resolved, text, muted, background, panel, draw };
+  return { colourOf, resolved, text, muted, background, panel, logarithmic, draw };
 })();

@@ -9,15 +9,16 @@ const Regimes = (() => {
   function fate(roots) {
     const [first, second] = roots;
     const largest = Spectrum.modulus(first);
-    const double = second && Spectrum.modulus([first[0] - second[0], first[1] - second[1]]) < 1e-6;
     if (largest > 1 + CLOSE) return `The mode grows: |z| = ${Format.short(largest)}.`;
     if (largest < 1 - CLOSE) return `The mode fades: |z| = ${Format.short(largest)}.`;
-    return double ? "A double root on the unit circle: |z| = 1, linear growth is possible." : "|z| = 1: the mode neither grows nor fades.";
+    const double = second && Math.hypot(first[0] - second[0], first[1] - second[1]) < 1e-6;
+    return double ? "|z| = 1 twice: linear growth is possible." : "|z| = 1: the mode neither grows nor fades.";
   }
 
   /** The CFL bound of the wave, or whether a momentum oscillates. */
   function condition(kind, [real, imaginary], { tau, lam }) {
     if (imaginary !== 0) return "μ is complex, so the bounds for real μ do not apply.";
+    if (real < 0) return "μ is negative: the mode grows at any step.";
     if (kind === "diffusion") return `τμ = ${Format.short(tau * real)}: ${side(tau * real, 2)} the bound 2.`;
     if (kind === "full") return `τ²μ = ${Format.short(tau ** 2 * real)}: ${side(tau ** 2 * real, 4)} the CFL bound 4.`;
     const [name, sum, four] = oscillation(kind, real, { tau, lam });

@@ -6,11 +6,12 @@ Explorables.roots = (figure, data) => {
   const RANGE = { min: -1, max: 4, step: 0.05 }; // of the real part of mu
   const LAYERS = Array.from({ length: data.layers + 1 }, (_, layer) => layer);
   const TURN = Array.from({ length: 181 }, (_, i) => (i * Math.PI) / 90);
-  const SWEEP = Array.from({ length: 501 }, (_, i) => RANGE.min + ((RANGE.max - RANGE.min) * i) / 500);
+  const SWEEP = Array.from({ length: 101 }, (_, i) => RANGE.min + i * RANGE.step);
 
   const chooser = Controls.kindChooser(data.kinds, "full", draw);
-  const plane = Plot.panel("The roots z; faintly, their path as Re μ goes from −1 to 4");
-  const depth = Plot.panel("Amplitude of the mode; dashed, the larger |z| to the power of the layer");
+  const plane = Plot.panel("The roots z and the unit circle", "faint: their path as Re μ goes from −1 to 4");
+  const layer = Controls.element("sup", { textContent: "layer" });
+  const depth = Plot.panel("Amplitude |x| of the mode", "dashed: |z|", layer, "; open symbols: x is negative");
   const readout = Controls.readout();
   const real = Controls.slider({ label: "Re μ", ...RANGE, value: 1 }, draw);
   const imaginary = Controls.slider({ label: "Im μ", min: -1, max: 1, step: 0.05, value: 0 }, draw);
@@ -30,7 +31,6 @@ Explorables.roots = (figure, data) => {
       lam.element,
     ),
   );
-  draw();
 
   /** A complex mode is a real state of two tokens, its real and its imaginary part; A multiplies it by 1 - mu. */
   function amplitude(kind, mu, setting) {
@@ -62,6 +62,7 @@ Explorables.roots = (figure, data) => {
     const colour = Plot.resolved(Plot.colourOf(chooser.kind));
     const paths = SWEEP.flatMap((re) => Spectrum.modeFactors(kind, [re, mu[1]], setting));
     const reach = Math.max(1.4, 1.2 * Spectrum.modulus(roots[0]));
+    const dtick = reach < 1.5 ? 0.5 : reach < 4 ? 1 : undefined;
     const dots = (points, marker, more) => ({
       x: points.map((z) => z[0]),
       y: points.map((z) => z[1]),
@@ -78,17 +79,17 @@ Explorables.roots = (figure, data) => {
         line: { color: Plot.muted(), width: 1.5 },
         hoverinfo: "skip",
       },
-      dots(paths, { size: 3, opacity: 0.35 }),
+      dots(paths, { size: 4, opacity: 0.3 }),
       dots(roots, { size: 12, symbol: chooser.kind.symbol, line: { color: Plot.background(), width: 1 } }, {
         hoverinfo: "x+y",
       }),
     ];
-    const bound = { x: -1, y: 0, text: "τ²μ = 4", ax: 0, ay: -28, arrowcolor: Plot.muted(), arrowhead: 2 };
+    const bound = { x: -1, y: 0, text: "τ²μ = 4", ax: 46, ay: -26, arrowcolor: Plot.muted(), arrowhead: 2 };
     Plot.draw(
       plane,
       traces,
-      { title: "Re z", range: [-reach, reach] },
-      { title: "Im z", range: [-reach, reach], scaleanchor: "x" },
+      { title: "Re z", range: [-reach, reach], dtick },
+      { title: "Im z", range: [-reach, reach], dtick, scaleanchor: "x" },
       { annotations: kind === "full" && mu[1] === 0 ? [{ ...bound, font: { color: Plot.text() } }] : [] },
     );
   }
@@ -100,19 +101,19 @@ Explorables.roots = (figure, data) => {
     const rates = LAYERS.map((layer) => rate ** layer);
     const open = (z) => mu[1] === 0 && z[0] < 0;
     const seen = [...sizes, ...rates].filter((value) => value > FLOOR && Number.isFinite(value));
-    const range = [Math.log10(Math.min(0.1, ...seen)) - 0.1, Math.log10(Math.max(10, ...seen)) + 0.1];
+    const y = Plot.logarithmic(Math.min(0.1, ...seen), Math.max(10, ...seen));
     const traces = [
       { x: LAYERS, y: rates, mode: "lines", line: { color: Plot.muted(), width: 2, dash: "dash" }, hoverinfo: "skip" },
       {
         x: LAYERS,
-        y: sizes,
+        y: sizes.map((size) => (size > FLOOR ? size : null)),
         mode: "lines+markers",
         line: { color: colour, width: 1 },
         marker: { color: colour, size: 7, symbol: mode.map((z) => chooser.kind.symbol + (open(z) ? "-open" : "")) },
         hovertemplate: "layer %{x}: %{y:.3g}<extra></extra>",
       },
     ];
-    Plot.draw(depth, traces, { title: "layer", range: [-0.5, data.layers + 0.5] }, { type: "log", range });
+    Plot.draw(depth, traces, { title: "layer", range: [-0.5, data.layers + 0.5], zeroline: false }, y);
   }
 
   return { draw, values };

@@ -2,32 +2,33 @@
 
 /** Sixteen tokens in the plane of their two channels, and how far apart they are in each layer. */
 Explorables.tokens = (figure, data) => {
-  const MILLISECONDS = matchMedia("(prefers-reduced-motion: reduce)").matches ? 1000 : 140;
+  const TRAIL = 12; // more steps of a wave would hide one another
   const FLOOR = 1e-8;
-  let timer = null;
 
   const chooser = Controls.kindChooser(data.kinds, "diffusion", draw);
-  const plane = Plot.panel("The tokens after the chosen layer, and their paths");
-  const decay = Plot.panel("Dirichlet energy, relative to that before the first layer");
+  const plane = Plot.panel("The tokens", "faint: their last twelve steps");
+  const decay = Plot.panel("Relative Dirichlet energy", "of all kinds; dotted: the chosen layer");
   const readout = Controls.readout();
-  const tau = Controls.slider({ label: "step τ", min: 0.05, max: 1, step: 0.05, value: 0.5 }, compute);
-  const lam = Controls.slider({ label: "mixing λ", min: 0, max: 1, step: 0.05, value: 0.5 }, compute);
+  const tau = Controls.slider({ label: "step τ", min: 0.05, max: 1, step: 0.05, value: 0.5 }, change);
+  const lam = Controls.slider({ label: "mixing λ", min: 0, max: 1, step: 0.05, value: 0.5 }, change);
   const depth = Controls.slider({ label: "layer", min: 0, max: data.layers, step: 1, value: 8, format: String }, draw);
-  const play = Controls.button("Play", () => (timer === null ? start() : stop()));
-  const step = Controls.button("Step", () => goTo(depth.value + 1));
-  const reset = Controls.button("Reset", () => goTo(0));
+  const player = Player(depth, data.layers, draw);
 
   figure.append(
     chooser.element,
     Controls.element("div", { className: "explorable-plots" }, plane.element, decay.element),
     readout,
-    Controls.element("div", { className: "explorable-sliders" }, depth.element, tau.element, lam.element),
-    Controls.element("div", { className: "explorable-buttons" }, play, step, reset),
+    Controls.element("div", { className: "explorable-sliders" }, depth.element, player.element, tau.element, lam.element),
   );
 
   const states = {};
   const energies = {};
   compute();
+
+  function change() {
+    compute();
+    draw();
+  }
 
   function compute() {
     for (const { name } of data.kinds) {
@@ -36,56 +37,38 @@ Explorables.tokens = (figure, data) => {
       const energy = states[name].map(Measures.dirichletEnergy);
       energies[name] = energy.map((value) => value / energy[0]);
     }
-    draw();
-  }
-
-  function start() {
-    if (depth.value === data.layers) depth.value = 0;
-    play.textContent = "Pause";
-    readout.setAttribute("aria-live", "off");
-    timer = setInterval(() => {
-      depth.value += 1;
-      if (depth.value === data.layers) stop();
-      draw();
-    }, MILLISECONDS);
-    draw();
-  }
-
-  function stop() {
-    clearInterval(timer);
-    timer = null;
-    play.textContent = "Play";
-    readout.removeAttribute("aria-live");
-  }
-
-  function goTo(layer) {
-    stop();
-    depth.value = layer;
-    draw();
   }
 
   function draw() {
     drawPlane();
     drawDecay();
-    const { label } = chooser.kind;
-    const { cosine, energy } = values();
+    const { layer, cosine, energy } = values();
+    readout.setAttribute("aria-live", player.playing ? "off" : "polite");
     readout.textContent =
-      `${label}, layer ${depth.value}: mean cosine ${Format.fixed(cosine)}, relative energy ${Format.short(energy)}.`;
+      `After layer ${layer} under ${chooser.kind.label}: ` +
+      `mean cosine ${Format.fixed(cosine)}, relative energy ${Format.short(energy)}.`;
   }
 
   function drawPlane() {
     const { name, symbol } = chooser.kind;
     const colour = Plot.resolved(Plot.colourOf(chooser.kind));
-    const shown = states[name].slice(0, depth.value + 1);
-    const paths = data.digits.flatMap((_, i) => [...shown.map((state) => state[i]), [null, null]]);
-    const now = shown[depth.value];
+    const now = states[name][depth.value];
+    const recent = states[name].slice(Math.max(0, depth.value - TRAIL), depth.value + 1);
+    const paths = data.digits.flatMap((_, i) => [...recent.map((state) => state[i]), [null, null]]);
     // One range for all kinds and layers, so that nothing but the tokens moves.
     const reach = 1.08 * Math.max(...Object.values(states).flat(3).map(Math.abs));
     const column = (points, c) => points.map((point) => point[c]);
     Plot.draw(
       plane,
       [
-        { x: column(paths, 0), y: column(paths, 1), mode: "lines", line: { color: colour, width: 1 }, opacity: 0.35, hoverinfo: "skip" },
+        {
+          x: column(paths, 0),
+          y: column(paths, 1),
+          mode: "lines",
+          line: { color: colour, width: 1 },
+          opacity: 0.5,
+          hoverinfo: "skip",
+        },
         {
           x: column(now, 0),
           y: column(now, 1),
@@ -95,8 +78,8 @@ Explorables.tokens = (figure, data) => {
           hovertemplate: "%{text}<extra></extra>",
         },
       ],
-      { title: "channel 1", range: [-reach, reach] },
-      { title: "channel 2", range: [-reach, reach], scaleanchor: "x" },
+      { title: "channel 1", range: [-reach, reach], zeroline: false },
+      { title: "channel 2", range: [-reach, reach], zeroline: false, scaleanchor: "x" },
     );
   }
 
@@ -116,9 +99,9 @@ Explorables.tokens = (figure, data) => {
       };
     });
     const all = Object.values(energies).flat().filter((value) => value > FLOOR);
-    const range = [Math.log10(Math.min(...all)) - 0.1, Math.log10(Math.max(...all)) + 0.1];
+    const y = Plot.logarithmic(Math.min(...all), Math.max(...all));
     const marked = { type: "line", xref: "x", yref: "paper", x0: depth.value, x1: depth.value, y0: 0, y1: 1 };
-    Plot.draw(decay, traces, { title: "layer", range: [0, data.layers + 0.5] }, { type: "log", range, dtick: 1 }, {
+    Plot.draw(decay, traces, { title: "layer", range: [-0.5, data.layers + 0.5], zeroline: false }, y, {
       shapes: [{ ...marked, line: { color: Plot.muted(), width: 1.5, dash: "dot" } }],
     });
   }
@@ -132,7 +115,7 @@ Explorables.tokens = (figure, data) => {
       tau: tau.value,
       lam: lam.value,
       layer: depth.value,
-      playing: timer !== null,
+      playing: player.playing,
       state,
       cosine: Measures.meanCosine(state),
       energy: energies[name][depth.value],

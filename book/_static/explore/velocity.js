@@ -5,18 +5,20 @@ Explorables.velocity = (figure, data) => {
   const [paper, exact] = data.colours;
   const { xHat } = Layers.normalised(data.x, data.eps);
 
-  const norm = Plot.panel("LayerNorm: LN_v, the exact derivative, the quotient");
-  const mlp = Plot.panel("mlp: FFN_v, the quotient");
+  const norm = Plot.panel("What LayerNorm makes of Y");
+  const mlp = Plot.panel("What the mlp makes of Y");
   const readout = Controls.readout();
   const part = { min: -2, max: 2, step: 0.05 };
-  const along = Controls.slider({ label: "part of Y along x̂", ...part, value: 1 }, draw);
-  const mean = Controls.slider({ label: "part of Y along the mean", ...part, value: 0.5 }, draw);
-  const step = Controls.slider(
-    { label: "step h of the quotient", min: -4, max: 0, step: 0.5, value: -2, format: Format.power },
-    draw,
-  );
+  const along = Controls.slider({ label: "Y along x̂", ...part, value: 1 }, draw);
+  const mean = Controls.slider({ label: "mean of Y", ...part, value: 0.5 }, draw);
+  const size = { min: -4, max: 0, step: 0.5, value: -2, format: Format.power };
+  const step = Controls.slider({ label: "step h", ...size }, draw);
   const legend = Controls.element("div", { className: "explorable-legend" });
-  legend.append(entry("■", paper, "LN_v, FFN_v"), entry("▨", exact, "exact derivative of LN"), entry("◇", "inherit", "quotient"));
+  legend.append(
+    entry("■", paper, "LNᵥ and FFNᵥ"),
+    entry("▨", exact, "exact derivative of LN"),
+    entry("◇", "inherit", "difference quotient"),
+  );
   const table = Controls.element("table", { className: "explorable-table" });
 
   figure.append(
@@ -26,7 +28,6 @@ Explorables.velocity = (figure, data) => {
     Controls.element("div", { className: "explorable-sliders" }, along.element, mean.element, step.element),
     table,
   );
-  draw();
 
   function entry(symbol, colour, label) {
     const drawn = Controls.element("span", { className: "explorable-symbol", textContent: symbol });
@@ -45,6 +46,9 @@ Explorables.velocity = (figure, data) => {
   function relativeError(a, b) {
     return Math.hypot(...a.map((value, i) => value - b[i])) / Math.hypot(...b);
   }
+
+  const differs = (share) =>
+    share < 1e-12 ? "does not differ from" : `differs by ${Format.short(100 * share)}\u00a0% from`;
 
   /** What is shown. */
   function values() {
@@ -68,7 +72,7 @@ Explorables.velocity = (figure, data) => {
       x: channels.map((channel) => channel + shift),
       y,
       width: 0.36,
-      marker: { color, pattern: { shape: pattern, fgcolor: Plot.background(), size: 6 } },
+      marker: { color, pattern: { shape: pattern, fillmode: "overlay", fgcolor: Plot.background(), size: 6 } },
       hovertemplate: `${name}: %{y:.3f}<extra></extra>`,
     });
     const points = (y, shift) => ({
@@ -81,20 +85,18 @@ Explorables.velocity = (figure, data) => {
     const x = { title: "channel", tickvals: channels, zeroline: false };
     const { norm: norms, mlp: mlps } = shown;
     const parts = [
-      bars(norms.paper, -0.2, paper, "", "LN_v"),
+      bars(norms.paper, -0.2, paper, "", "LNᵥ"),
       bars(norms.exact, 0.2, exact, "/", "exact"),
       points(norms.quotient, 0.2),
     ];
     Plot.draw(norm, parts, x, {});
-    Plot.draw(mlp, [bars(mlps.paper, 0, paper, "", "FFN_v"), points(mlps.quotient, 0)], x, {});
-    const slip = relativeError(norms.quotient, norms.exact);
+    Plot.draw(mlp, [bars(mlps.paper, 0, paper, "", "FFNᵥ"), points(mlps.quotient, 0)], x, {});
     readout.textContent =
-      `LN_v differs from the exact derivative by ${percent(shown.error)}. The quotient differs from it by ` +
-      `${percent(slip)}, and from FFN_v by ${percent(relativeError(mlps.quotient, mlps.paper))}.`;
+      `LNᵥ ${differs(shown.error)} the exact derivative. The quotient ` +
+      `${differs(relativeError(norms.quotient, norms.exact))} that derivative and ` +
+      `${differs(relativeError(mlps.quotient, mlps.paper))} FFNᵥ.`;
     fillTable([["channel", channels.map(String)], ["x", data.x.map(Format.fixed)], ["Y", shown.y.map(Format.fixed)]]);
   }
-
-  const percent = (share) => (share < 1e-12 ? "nothing" : `${Format.short(100 * share)} %`);
 
   function fillTable(rows) {
     const filled = rows.map(([head, cells]) => {

@@ -42,7 +42,7 @@ EXPLORABLES = {
     "tokens": Kind(
         "Interactive figure: sixteen tokens under the residual kinds, layer by layer",
         tokens_data,
-        ("dynamics", "measures", "tokens"),
+        ("dynamics", "measures", "player", "tokens"),
     ),
     "roots": Kind(
         "Interactive figure: the roots z of a mode, and its amplitude against depth",

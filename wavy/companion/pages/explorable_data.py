@@ -38,7 +38,8 @@ def tokens_data(num_tokens: int = 16, sharpness: float = 1.0) -> dict:
     """Images of digits as tokens of two channels, and the attention between them.
 
     The channels are the two leading principal components of the first images of scikit-learn's digits, divided by one
-    common scale; the sign of a component makes its largest loading positive. ``A = softmax(sharpness X X^T / sqrt(d))``.
+    common scale; the sign of a component makes its largest loading positive. Queries and keys are the tokens:
+    ``A = softmax(sharpness X X^T / sqrt(d))``.
 
     Args:
         num_tokens: images N.
