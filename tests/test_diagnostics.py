@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM
 
-from systems import normal, row_stochastic, seeds, symmetric
+from systems import normal, row_stochastic, seeds, symmetric, taus
 from wavy.diagnostics import (
     attention_energy,
     class_variances,
@@ -24,6 +24,7 @@ from wavy.diagnostics import (
     token_cosines,
     token_deviations,
 )
+from wavy.dynamics import shadow_energy, wave_step
 from wavy.hosts.difformer import DIFFormer
 
 shapes = st.tuples(st.integers(1, 2), st.integers(2, 7), st.integers(1, 5))
@@ -157,11 +158,23 @@ def test_spectral_gap_of_known_matrices():
 
 
 @given(seeds)
+@pytest.mark.equation("eq-attention-energy")
 def test_attention_energy_is_its_double_sum(seed):
     x, x_next, a = normal(seed, 5, 3), normal(seed + 1, 5, 3), row_stochastic(seed, 5)
     potential = (a * (x[:, None] - x[None]).square().sum(dim=-1)).sum()
     kinetic = ((x - x_next) / 0.5).square().sum()
     assert torch.allclose(attention_energy(x, x_next, a, 0.5), potential + kinetic)
+
+
+@given(seeds, taus)
+@pytest.mark.equation("eq-published-energy")
+def test_attention_energy_of_a_wave_with_symmetric_attention_is_not_twice_the_shadow_energy(seed, tau):
+    a, x, y = symmetric(seed, 5), normal(seed, 5, 3), normal(seed + 1, 5, 3)
+    lx = x - a @ x
+    x_next, y_next = wave_step(x, y, a @ x, tau)
+    rest = ((x - tau * y_next) * lx).sum()
+    expected = 2 * shadow_energy(x, y, a @ x, tau) + rest
+    assert torch.allclose(attention_energy(x, x_next, a, tau), expected, rtol=1e-10)
 
 
 def test_profile_of_a_difformer_has_a_row_a_state_and_leaves_the_model_alone():

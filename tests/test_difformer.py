@@ -52,7 +52,7 @@ def test_official_refusals_name_every_fault():
     with pytest.raises(ValueError, match=r"missing: fcs.0.bias; unexpected: extra; misshaped: bns.0.weight") as caught:
         official.load(weights, family="difformer", **hparams)
     assert "(9,) for (8,)" in str(caught.value)
-    with pytest.raises(ValueError, match="family: found 'gcn', allowed difformer"):
+    with pytest.raises(ValueError, match="family: found 'gcn', allowed bert, vit, difformer"):
         official.load(weights, family="gcn")
     with pytest.raises(ValueError, match="hparams: found alfa, allowed in_channels"):
         official.load(weights, family="difformer", **hparams, alfa=0.5)

@@ -34,7 +34,9 @@ class JointLayerNorm(nn.LayerNorm):
     ``LN(X) = gamma r (X - m) + beta,  LN_v(Y) = gamma r Y``.
 
     LN_v leaves out how m and s move with X. ``exact=True`` gives the whole derivative of LN along Y,
-    gamma r (Y - mean(Y) - Xhat mean(Xhat Y)) with Xhat = r (X - m); it is a variant beyond the paper.
+    :eq:`eq-ln-derivative`, a variant beyond the paper:
+
+    ``DLN(X)[Y] = gamma r (Y - mean(Y) - Xhat mean(Xhat Y)),  Xhat = r (X - m)``.
 
     Args:
         dim: channels d.
@@ -64,7 +66,8 @@ class JointLayerNorm(nn.LayerNorm):
         # Squares overflow in half precision, so its statistics are taken in single.
         precise = torch.promote_types(x.dtype, torch.float32)
         x, velocity = x.to(precise), velocity.to(precise)
-        # torch.var_mean gives the same in one call, but takes several times longer on CPU.
+        # torch.var_mean takes several times longer on CPU, and no gradient flows back
+        # through the statistics that torch.native_layer_norm returns.
         centred = x - x.mean(dim=-1, keepdim=True)
         scale = torch.rsqrt(centred.square().mean(dim=-1, keepdim=True) + self.eps)
         if self.exact:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from wavy.dynamics import mode_factors
+
 
 def spectral_gap(attention: Tensor) -> Tensor:
     """``1 - |a_2|``, a_2 the eigenvalue of A second in modulus: :eq:`eq-gap`.
@@ -24,12 +26,78 @@ def spectral_gap(attention: Tensor) -> Tensor:
     Raises:
         ValueError: not square, or fewer than two tokens.
     """
-    _check_square(attention, 2)
-    # Rows sum to 1, so taking the mean row off each row removes the eigenvalue 1 and no
-    # other. (It also spares the eigenvalue solver exactly uniform attention, on which
-    # it may fail to converge.)
-    rest = attention - attention.mean(dim=-2, keepdim=True)
-    return 1 - torch.linalg.eigvals(rest).abs().amax(dim=-1)
+    return 1 - _values_without_constant(attention).abs().amax(dim=-1)
+
+
+def wave_growth(attention: Tensor, tau: float) -> Tensor:
+    """The largest factor of a full-wave mode in one layer, A frozen: :eq:`eq-growth`.
+
+    ``max |z|`` over the roots of ``z^2 - (2 - tau^2 mu) z + 1 = 0`` and the eigenvalues
+    mu of I - A, the constant mode (mu = 0, z = 1 twice) left out. The roots of a mode
+    have the product 1, so the growth is never below 1. It is 1 if every mu is real and
+    tau^2 mu <= 4, as under detailed balance with tau <= 1. Beyond the paper.
+
+    Args:
+        attention: row stochastic A, (..., N, N), N >= 2.
+        tau: step size.
+
+    Returns:
+        A factor a layer, (...), >= 1; float64.
+
+    Raises:
+        ValueError: not square, or fewer than two tokens.
+    """
+    mu = 1 - _values_without_constant(attention)
+    return mode_factors(mu, tau, "full").abs().amax(dim=(-2, -1))
+
+
+def reversibility_defect(attention: Tensor) -> Tensor:
+    """Distance of A from detailed balance: :eq:`eq-reversibility`.
+
+    ``|S - S^T|_2 / 2``, the spectral norm, with ``S = P^1/2 A P^-1/2``, P = diag(pi) and
+    ``pi^T A = pi^T``. It is 0 exactly if pi_i a_ij = pi_j a_ji for all i and j, and
+    |Im mu| never exceeds it, for any eigenvalue mu of I - A. Beyond the paper.
+
+    Args:
+        attention: row stochastic A, (..., N, N), in which every token is reached from
+            every other, as after a softmax.
+
+    Returns:
+        (...), in [0, 1].
+
+    Raises:
+        ValueError: not square, or pi is not unique or not positive.
+    """
+    _check_square(attention, 1)
+    root = stationary_distribution(attention).sqrt()
+    balanced = root.unsqueeze(-1) * attention / root.unsqueeze(-2)
+    return torch.linalg.matrix_norm(balanced - balanced.mT, ord=2) / 2
+
+
+def stationary_distribution(attention: Tensor) -> Tensor:
+    """The weights pi with ``pi^T A = pi^T`` and sum 1, positive: :eq:`eq-detailed-balance`.
+
+    They weigh the tokens in the limit of diffusion, and in the inner product in which A
+    is self-adjoint if it has detailed balance.
+
+    Args:
+        attention: row stochastic A, (..., N, N).
+
+    Returns:
+        pi, (..., N).
+
+    Raises:
+        ValueError: not square, or pi is not unique or not positive.
+    """
+    _check_square(attention, 1)
+    tokens = attention.shape[-1]
+    # pi^T (I - A) = 0 and pi^T 1 = 1 in one system, regular exactly if pi is unique.
+    system = torch.eye(tokens).to(attention) - attention + 1 / tokens
+    right = torch.full_like(attention[..., :1], 1 / tokens)
+    pi, failed = torch.linalg.solve_ex(system.mT, right)
+    if failed.any() or not (pi > 0).all():
+        raise ValueError("attention: found no unique positive pi, allowed A > 0 (every token reached from every other)")
+    return pi.squeeze(-1)
 
 
 def attention_energy(x: Tensor, x_next: Tensor, attention: Tensor, tau: float) -> Tensor:
@@ -62,6 +130,15 @@ def attention_energy(x: Tensor, x_next: Tensor, attention: Tensor, tau: float) -
     cross = (centred * (attention @ centred)).sum(dim=(-2, -1))
     potential = (degrees * square).sum(dim=-1) - 2 * cross
     return potential + (((x - x_next) / tau) ** 2).sum(dim=(-2, -1))
+
+
+def _values_without_constant(attention: Tensor) -> Tensor:
+    """The eigenvalues of A, with a 0 in place of the 1 of the constant mode."""
+    _check_square(attention, 2)
+    # Rows sum to 1, so taking the mean row off each row removes the eigenvalue 1 and no
+    # other. (It also spares the eigenvalue solver exactly uniform attention, on which
+    # it may fail to converge.)
+    return torch.linalg.eigvals(attention - attention.mean(dim=-2, keepdim=True))
 
 
 def _check_square(attention: Tensor, least: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from inspect import signature
 
@@ -10,10 +11,20 @@ import torch
 from torch import Tensor, nn
 
 from wavy.checks import check_choice
-from wavy.official import difformer
+from wavy.official import bert, difformer, vit
+from wavy.official.scale import AttnScaleAttention, FeatScaleBlock
 
-#: Family name -> function that builds the empty model from the published hyper-parameter names.
-FAMILIES = {"difformer": difformer.build}
+#: Family name -> what builds the empty model from the published hyper-parameter names.
+FAMILIES = {
+    "bert": bert.build,
+    "vit": vit.build,
+    "difformer": difformer.build,
+    "featscale": FeatScaleBlock,
+    "attnscale": AttnScaleAttention,
+}
+
+#: The head of a family, which may be missing: published BERT checkpoints hold the encoder only.
+HEADS = {"bert": ("classifier.", "bert.pooler."), "vit": ("head.",)}
 
 
 def load(
@@ -22,13 +33,15 @@ def load(
     """Build a published model and load its weights.
 
     Args:
-        state_dict: a mapping of names to tensors, or the path of a checkpoint (read with ``weights_only=True``).
+        state_dict: a mapping of names to tensors, or the path of a checkpoint (read with ``weights_only=True``); it may
+            lie under the key ``model``, and a BERT encoder may lack the prefix ``bert.``.
         family: one of :data:`FAMILIES`.
         source: where the weights come from, for the reader; kept as ``model.source``.
         **hparams: the model's hyper-parameters under their published names, see the family's ``build``.
 
     Returns:
-        The model in eval mode, in the floating type of the weights.
+        The model in eval mode, in the floating type of the weights. ``model.fresh`` names the parameters of a head that
+        the state dict does not have; they are freshly drawn, and a warning says so.
 
     Raises:
         ValueError: an unknown family or hyper-parameter, or a state dict that does not fit: one error lists the
@@ -37,15 +50,44 @@ def load(
     check_choice("family", family, FAMILIES)
     if not isinstance(state_dict, Mapping):
         state_dict = torch.load(state_dict, map_location="cpu", weights_only=True)
-    build = FAMILIES[family]
-    unknown = [name for name in hparams if name not in signature(build).parameters]
-    if unknown:
-        raise ValueError(f"hparams: found {', '.join(unknown)}, allowed {', '.join(signature(build).parameters)}")
-    model = build(**hparams)
-    _check_fit(model.state_dict(), state_dict)
-    model.to(next(iter(state_dict.values())).dtype).load_state_dict(state_dict)
-    model.source = source
+    model = _build(family, hparams)
+    weights = _plain(state_dict, family)
+    expected = model.state_dict()
+    fresh = _missing_heads(expected, weights, HEADS.get(family, ()))
+    _check_fit({name: value for name, value in expected.items() if name not in fresh}, weights)
+    dtype = next(value.dtype for value in weights.values() if value.is_floating_point())
+    model.to(dtype).load_state_dict(weights, strict=False)
+    if fresh:
+        warnings.warn(f"not in the state dict, freshly drawn: {', '.join(fresh)}", stacklevel=2)
+    model.source, model.fresh = source, fresh
     return model.eval()
+
+
+def _build(family: str, hparams: dict[str, object]) -> nn.Module:
+    build = FAMILIES[family]
+    known = signature(build).parameters
+    if unknown := [name for name in hparams if name not in known]:
+        raise ValueError(f"hparams: found {', '.join(unknown)}, allowed {', '.join(known)}")
+    if missing := [name for name, p in known.items() if p.default is p.empty and name not in hparams]:
+        raise ValueError(f"hparams: found no {', '.join(missing)}, which {family} needs")
+    return build(**hparams)
+
+
+def _plain(found: Mapping[str, Tensor], family: str) -> dict[str, Tensor]:
+    """The weights under the names of the whole model."""
+    found = found.get("model", found)
+    if family != "bert":
+        return dict(found)
+    # Position ids are counted, not learned; some releases of transformers saved them.
+    weights = {name: value for name, value in found.items() if not name.endswith("position_ids")}
+    bare = any(name.startswith(("embeddings.", "encoder.")) for name in weights)
+    return {f"bert.{name}": value for name, value in weights.items()} if bare else weights
+
+
+def _missing_heads(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], heads: tuple[str, ...]) -> list[str]:
+    """The parameters of the heads that are missing as a whole; a head missing in part is a fault."""
+    absent = tuple(head for head in heads if not any(name.startswith(head) for name in found))
+    return [name for name in expected if absent and name.startswith(absent)]
 
 
 def _check_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:

@@ -5,7 +5,7 @@ const Explorables = {};
 
 /** Plotly in the theme of the page: no mode bar, no zoom, nothing fetched. */
 const Plot = (() => {
-  const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, doubleClick: false, scrollZoom: false };
+  const CONFIG = { displayModeBar: false, displaylogo: false, doubleClick: false, scrollZoom: false };
   const THEMED = "var(--pst-color-text-base)";
   const GRID = "rgba(128, 128, 128, 0.25)"; // visible on white and on black
   const SIZE = 13;
@@ -30,6 +30,7 @@ const Plot = (() => {
     const box = Controls.element("div", { className: "explorable-plot" });
     box.setAttribute("role", "img");
     box.setAttribute("aria-label", title);
+    new ResizeObserver(() => box.data && Plotly.Plots.resize(box)).observe(box);
     return { element: Controls.element("div", { className: "explorable-panel" }, heading, remark, box), box };
   }
 

@@ -1,0 +1,113 @@
+"""The published models equal the reference vectors, and a state dict that does not fit is refused by name."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from systems import normal
+from wavy import official
+
+BERTS = ["bert_diffuse_tau1.0", "bert_diffuse_tau0.5", "bert_wave_tau0.5", "bert_mix_tau0.5"]
+SMALL_BERT = {
+    "vocab_size": 11,
+    "hidden_size": 6,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "intermediate_size": 10,
+    "max_position_embeddings": 7,
+    "residual_type": "mix",
+    "tau": 0.5,
+}
+SMALL_VIT = {"img_size": 8, "patch_size": 4, "num_classes": 3, "embed_dim": 6, "depth": 2, "num_heads": 2}
+
+
+def close(found, expected):
+    assert (found - expected).abs().max() < 1e-9
+
+
+@pytest.mark.parametrize("name", BERTS)
+def test_bert(golden, name):
+    reference = golden(name)
+    model = official.load(reference.weights, family="bert", **reference.meta)
+    inputs = reference.input_ids, reference.attention_mask, reference.token_type_ids
+    output = model(*inputs, output_hidden_states=True, output_attentions=True)
+    close(output.logits, reference.logits)
+    close(torch.stack(output.hidden_states), reference.hidden_states)
+    close(torch.stack(output.attentions), reference.attentions)
+    assert model(*inputs).hidden_states is None
+
+
+@pytest.mark.parametrize("name", ["vit_wave", "vit_wave_without_featscale"])
+def test_vit(golden, name):
+    reference = golden(name)
+    model = official.load(reference.weights, family="vit", **reference.meta)
+    logits, states, velocities = model(reference.x, return_states=True)
+    close(logits, reference.logits)
+    close(torch.stack(states), reference.states)
+    close(torch.stack(velocities), reference.velocities)
+    assert torch.equal(model(reference.x), logits)
+
+
+@pytest.mark.parametrize(("name", "family"), [("featscale_block", "featscale"), ("attnscale_attention", "attnscale")])
+def test_scales(golden, name, family):
+    reference = golden(name)
+    close(official.load(reference.weights, family=family, **reference.meta)(reference.x), reference.y)
+
+
+def test_a_bare_encoder_loads_and_names_the_fresh_head(tmp_path):
+    whole = official.bert.build(**SMALL_BERT).double()
+    encoder = {
+        name.removeprefix("bert."): value for name, value in whole.state_dict().items() if "classifier" not in name
+    }
+    torch.save({"model": encoder | {"embeddings.position_ids": torch.arange(7)}}, tmp_path / "encoder.pt")
+    with pytest.warns(UserWarning, match=r"freshly drawn: classifier\.weight, classifier\.bias"):
+        model = official.load(tmp_path / "encoder.pt", family="bert", **SMALL_BERT)
+    assert model.fresh == ["classifier.weight", "classifier.bias"]
+    ids = torch.tensor([[1, 2, 3]])
+    states = [m.eval()(ids, output_hidden_states=True).hidden_states[-1] for m in (model, whole)]
+    assert torch.equal(*states)
+
+
+def test_a_vit_checkpoint_may_lie_under_the_key_model():
+    whole = official.vit.build(**SMALL_VIT).double()
+    model = official.load({"model": whole.state_dict()}, family="vit", **SMALL_VIT)
+    x = normal(0, 2, 3, 8, 8)
+    assert torch.equal(model(x), whole.eval()(x))
+
+
+def test_padding_does_not_change_a_row():
+    model = official.bert.build(**SMALL_BERT).double().eval()
+    ids = torch.tensor([[1, 2, 3, 0, 0]])
+    padded = model(ids, torch.tensor([[1, 1, 1, 0, 0]])).logits
+    close(padded, model(ids[:, :3]).logits)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda w: w.pop("bert.pooler.dense.bias"), r"missing: bert\.pooler\.dense\.bias"),
+        (lambda w: w.update({"bert.extra": torch.zeros(1)}), r"unexpected: bert\.extra"),
+        (lambda w: w.update({"classifier.bias": torch.zeros(9)}), r"misshaped: classifier\.bias \(9,\) for \(2,\)"),
+    ],
+)
+def test_what_does_not_fit_is_listed(change, message):
+    weights = official.bert.build(**SMALL_BERT).state_dict()
+    change(weights)
+    with pytest.raises(ValueError, match=message):
+        official.load(weights, family="bert", **SMALL_BERT)
+
+
+@pytest.mark.parametrize(
+    ("family", "hparams", "message"),
+    [
+        ("bert", {"hidden_size": 6}, "hparams: found no vocab_size, num_hidden_layers"),
+        ("bert", SMALL_BERT | {"residual_type": "heat"}, "residual_type: found 'heat', allowed diffuse, wave, mix"),
+        ("bert", SMALL_BERT | {"num_attention_heads": 4}, "num_attention_heads: found 4, allowed a divisor of 6"),
+        ("vit", SMALL_VIT | {"patch_size": 3}, "patch_size: found 3, allowed a divisor of img_size = 8"),
+        ("vit", SMALL_VIT | {"tau": 0.2}, "hparams: found tau, allowed img_size"),
+    ],
+)
+def test_wrong_hyper_parameters_are_named(family, hparams, message):
+    with pytest.raises(ValueError, match=message):
+        official.load({"w": torch.zeros(1)}, family=family, **hparams)
