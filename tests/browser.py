@@ -66,6 +66,6 @@ def chromium() -> Iterator:
             browser.close()
 
 
-def new_page(browser, width: int = 1280, **options):
-    """A page in a context of its own, with a window as wide as one of SIZES; options as for Browser.new_context."""
-    return browser.new_context(viewport={"width": width, "height": SIZES[width]}, **options).new_page()
+def new_context(browser, width: int = 1280, **options):
+    """A window of one of SIZES, with a cache of its own; options as for Browser.new_context."""
+    return browser.new_context(viewport={"width": width, "height": SIZES[width]}, **options)

@@ -75,6 +75,17 @@ def test_stationary_distribution_is_kept_and_positive(seed, n):
     assert (pi @ a - pi).abs().max() < EXACT
 
 
+@pytest.mark.equation("eq-detailed-balance")
+def test_tiny_weights_keep_their_digits():
+    scores = 20 * normal(0, 6, 6)
+    kernel = torch.exp(scores + scores.T)
+    degrees = kernel.sum(dim=-1)
+    a, pi = kernel / degrees[:, None], degrees / degrees.sum()
+    assert pi.min() < 1e-18
+    assert (stationary_distribution(a) / pi - 1).abs().max() < EXACT
+    assert reversibility_defect(a) < EXACT
+
+
 @given(seeds, taus)
 def test_order_of_the_tokens_and_batch_axes_do_not_matter(seed, tau):
     a = torch.stack([row_stochastic(seed + k, 6, scale=2.0) for k in range(4)])
@@ -84,6 +95,7 @@ def test_order_of_the_tokens_and_batch_axes_do_not_matter(seed, tau):
         assert torch.equal(measure(a.view(2, 2, 6, 6)).flatten(), measure(a))
 
 
+@pytest.mark.equation("eq-simple-attention")
 @given(seeds, st.integers(5, 30))
 def test_simple_attention_is_nearly_uniform_and_hardly_grows(seed, n):
     """All eigenvalues of DIFFormer's simple kernel but the 1 are at most 1 / (N - sqrt N)."""

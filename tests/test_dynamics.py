@@ -27,6 +27,7 @@ def step_all(kind, x, memory, ax, tau, lam):
     return (x_wave if kind == "full" else mix(x_wave, diffusion_step(x, ax, tau), lam)), velocity
 
 
+@pytest.mark.equation("eq-diffusion", "eq-limit")
 @given(seeds, sizes, taus)
 def test_diffusion_reaches_the_weighted_mean(seed, n, tau):
     a = row_stochastic(seed, n)
@@ -41,6 +42,7 @@ def test_diffusion_reaches_the_weighted_mean(seed, n, tau):
     assert torch.allclose(x, limit, atol=1e-7)
 
 
+@pytest.mark.equation("eq-wave", "eq-wave-momentum")
 @given(seeds, sizes, taus)
 def test_a_wave_step_is_diffusion_of_tau_squared_with_momentum_one(seed, n, tau):
     a = row_stochastic(seed, n)
@@ -52,6 +54,7 @@ def test_a_wave_step_is_diffusion_of_tau_squared_with_momentum_one(seed, n, tau)
         assert torch.allclose(x, expected, atol=1e-10)
 
 
+@pytest.mark.equation("eq-roots")
 @given(st.floats(1e-6, 0.999), taus)
 def test_below_the_bound_modes_neither_grow_nor_decay(share, tau):
     mu = share * 4 / tau**2
@@ -69,6 +72,7 @@ def test_at_the_bound_beyond_it_and_at_negative_mu(tau):
     assert torch.equal(mode_factors(0.0, tau, "full"), torch.ones(2, dtype=torch.complex128))
 
 
+@pytest.mark.equation("eq-wave")
 @given(seeds, taus, st.integers(2, 40))
 def test_a_mean_velocity_makes_the_mean_drift_linearly(seed, tau, steps):
     a = symmetric(seed, 6)
@@ -79,6 +83,7 @@ def test_a_mean_velocity_makes_the_mean_drift_linearly(seed, tau, steps):
     assert torch.allclose(x.mean(dim=0), start + steps * tau, atol=1e-8)
 
 
+@pytest.mark.equation("eq-diffusion", "eq-wave", "eq-light", "eq-mix", "eq-roots")
 @given(seeds, taus, st.floats(0.05, 1), st.sampled_from(KINDS))
 def test_mode_factors_advance_an_eigenvector(seed, tau, lam, kind):
     lam = lam if kind in MIXED_KINDS else None
@@ -99,6 +104,7 @@ def test_mode_factors_advance_an_eigenvector(seed, tau, lam, kind):
         assert torch.allclose(memory_next, z * memory, atol=1e-7)
 
 
+@pytest.mark.equation("eq-roots")
 @given(st.floats(-1, 3), taus, lambdas)
 def test_roots_solve_their_polynomials(mu, tau, lam):
     s = lam * tau**2 + (1 - lam) * tau
@@ -146,6 +152,7 @@ def test_mode_factors_refuse(arguments, message):
         mode_factors(*arguments)
 
 
+@pytest.mark.equation("eq-shadow-energy")
 @given(seeds, st.integers(1, 3), sizes)
 def test_energy_has_one_value_a_batch_entry(seed, batch, n):
     x, y = normal(seed, batch, n, 3), normal(seed + 1, batch, n, 3)

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from browser import HTML as FOLDER
-from browser import NEEDS_BROWSER, PAGES, SIZES, chromium, new_page, served
+from browser import NEEDS_BROWSER, PAGES, SIZES, chromium, new_context, served
 
 pytestmark = NEEDS_BROWSER
 
@@ -39,34 +39,31 @@ async () => {
 """
 
 
-class Visitor:
-    """A page that is led from address to address and notes what goes wrong on the way."""
+def defects_of(context, address: str, name: str) -> list[str]:
+    """Open one page of the site at the address, and tell what went wrong and what is wrong with it."""
+    page, defects = context.new_page(), []
 
-    def __init__(self, browser, width: int, address: str) -> None:
-        self.page, self.address, self.defects = new_page(browser, width), address, []
-        self.page.on("console", self._hear)
-        self.page.on("pageerror", lambda error: self.defects.append(f"script: {error}"))
-        self.page.on("request", self._see)
-        self.page.on("requestfailed", lambda request: self.defects.append(f"failed: {request.url}"))
-        self.page.on("response", self._receive)
-
-    def visit(self, name: str) -> list[str]:
-        self.defects = []
-        self.page.goto(self.address + name, wait_until="load")
-        found = self.page.evaluate(DEFECTS)
-        return self.defects + found
-
-    def _hear(self, message) -> None:
+    def hear(message) -> None:
         if message.type == "error":
-            self.defects.append(f"console: {message.text}")
+            defects.append(f"console: {message.text}")
 
-    def _see(self, request) -> None:
-        if urlsplit(request.url).scheme not in ("data", "blob") and not request.url.startswith(self.address):
-            self.defects.append(f"another host: {request.url}")
+    def see(request) -> None:
+        if urlsplit(request.url).scheme not in ("data", "blob") and not request.url.startswith(address):
+            defects.append(f"another host: {request.url}")
 
-    def _receive(self, response) -> None:
+    def receive(response) -> None:
         if response.status >= 400:
-            self.defects.append(f"status {response.status}: {response.url}")
+            defects.append(f"status {response.status}: {response.url}")
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: defects.append(f"script: {error}"))
+    page.on("request", see)
+    page.on("requestfailed", lambda request: defects.append(f"failed: {request.url}"))
+    page.on("response", receive)
+    page.goto(address + name, wait_until="load")
+    found = [*page.evaluate(DEFECTS), *defects]
+    page.close()
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -75,25 +72,32 @@ def browser():
         yield running
 
 
+@pytest.fixture(scope="module")
+def address():
+    with served(FOLDER) as found:
+        yield found
+
+
 @pytest.fixture(scope="module", params=SIZES, ids=lambda width: f"{width}px")
-def visitor(request, browser):
-    with served(FOLDER) as address:
-        yield Visitor(browser, request.param, address)
+def context(request, browser):
+    found = new_context(browser, request.param)
+    yield found
+    found.close()
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_page_opens_without_defects(visitor, name):
-    assert visitor.visit(name) == []
+def test_page_opens_without_defects(context, address, name):
+    assert defects_of(context, address, name) == []
 
 
-def test_the_visitor_finds_what_it_looks_for(browser, tmp_path):
+def test_the_check_finds_what_it_looks_for(browser, tmp_path):
     (tmp_path / "bad.html").write_text(
         r"""<article><p>\(x\)</p><span class="math">x</span><img src="none.png"><p style="width: 5000px">wide</p>
         <script>console.error("told")</script><script>throw new Error("thrown")</script>
         <script src="http://127.0.0.1:1/x.js"></script></article>"""
     )
     with served(tmp_path) as address:
-        found = "\n".join(Visitor(browser, 400, address).visit("bad.html"))
+        found = "\n".join(defects_of(new_context(browser, 400), address, "bad.html"))
     for defect in (
         *("raw TeX", "not rendered", "without alt", "does not load", "sideways", "console: told", "script: thrown"),
         *("another host", "failed", "status 404"),

@@ -22,6 +22,7 @@ def theta_set(residual, seed):
     return residual.double()
 
 
+@pytest.mark.equation("eq-stock")
 @given(seeds, shapes)
 def test_stock_diffusion_at_one_half_is_the_host_residual_bit_for_bit(seed, shape):
     x, ax = normal(seed, *shape).float(), normal(seed + 1, *shape).float()
@@ -30,6 +31,7 @@ def test_stock_diffusion_at_one_half_is_the_host_residual_bit_for_bit(seed, shap
     assert memory is None
 
 
+@pytest.mark.equation("eq-diffusion", "eq-stock")
 @given(seeds, shapes, open_taus)
 def test_stock_is_euler_divided_by_one_minus_tau(seed, shape, tau):
     x, ax = normal(seed, *shape), normal(seed + 1, *shape)
@@ -37,6 +39,7 @@ def test_stock_is_euler_divided_by_one_minus_tau(seed, shape, tau):
     assert torch.allclose(stock * (1 - tau), diffusion_step(x, ax, tau))
 
 
+@pytest.mark.equation("eq-diffusion", "eq-stock", "eq-wave", "eq-wave-momentum", "eq-light", "eq-mix")
 @given(seeds, shapes, open_taus, st.sampled_from(FORMS))
 def test_every_kind_is_its_equation_over_two_layers(seed, shape, tau, form):
     x0, ax0, ax1 = (normal(seed + i, *shape) for i in range(3))

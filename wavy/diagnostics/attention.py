@@ -54,9 +54,9 @@ def wave_growth(attention: Tensor, tau: float) -> Tensor:
 def reversibility_defect(attention: Tensor) -> Tensor:
     """Distance of A from detailed balance: :eq:`eq-reversibility`.
 
-    ``|S - S^T|_2 / 2``, the spectral norm, with ``S = P^1/2 A P^-1/2``, P = diag(pi) and
-    ``pi^T A = pi^T``. It is 0 exactly if pi_i a_ij = pi_j a_ji for all i and j, and
-    |Im mu| never exceeds it, for any eigenvalue mu of I - A. Beyond the paper.
+    ``|S - S^T|_2 / 2``, the spectral norm, with ``S = P^1/2 A P^-1/2``, P = diag(pi)
+    and ``pi^T A = pi^T``. It is 0 exactly if pi_i a_ij = pi_j a_ji for all i and j, and
+    no eigenvalue of I - A has a larger imaginary part. Beyond the paper.
 
     Args:
         attention: row stochastic A, (..., N, N), in which every token is reached from
@@ -75,29 +75,37 @@ def reversibility_defect(attention: Tensor) -> Tensor:
 
 
 def stationary_distribution(attention: Tensor) -> Tensor:
-    """The weights pi with ``pi^T A = pi^T`` and sum 1, positive: :eq:`eq-detailed-balance`.
+    """The weights pi with ``pi^T A = pi^T`` and sum 1: :eq:`eq-detailed-balance`.
 
     They weigh the tokens in the limit of diffusion, and in the inner product in which A
-    is self-adjoint if it has detailed balance.
+    is self-adjoint if it has detailed balance. Tokens are taken out one by one, each
+    after its part in the paths between the others was added to these. Nothing is
+    subtracted, so the smallest weights are as exact as the largest.
 
     Args:
-        attention: row stochastic A, (..., N, N).
+        attention: row stochastic A, (..., N, N), in which every token is reached from
+            every other, as after a softmax.
 
     Returns:
-        pi, (..., N).
+        pi, (..., N), positive.
 
     Raises:
         ValueError: not square, or pi is not unique or not positive.
+
+    Source: Grassmann, Taksar & Heyman (1985).
     """
     _check_square(attention, 1)
-    tokens = attention.shape[-1]
-    # pi^T (I - A) = 0 and pi^T 1 = 1 in one system, regular exactly if pi is unique.
-    system = torch.eye(tokens).to(attention) - attention + 1 / tokens
-    right = torch.full_like(attention[..., :1], 1 / tokens)
-    pi, failed = torch.linalg.solve_ex(system.mT, right)
-    if failed.any() or not (pi > 0).all():
-        raise ValueError("attention: found no unique positive pi, allowed A > 0 (every token reached from every other)")
-    return pi.squeeze(-1)
+    a = attention.clone()
+    for token in range(a.shape[-1] - 1, 0, -1):
+        a[..., :token, token] /= a[..., token, :token].sum(dim=-1, keepdim=True)
+        a[..., :token, :token] += a[..., :token, token, None] * a[..., token, None, :token]
+    pi = torch.ones_like(a[..., 0])
+    for token in range(1, a.shape[-1]):
+        pi[..., token] = (pi[..., :token] * a[..., :token, token]).sum(dim=-1)
+    pi = pi / pi.sum(dim=-1, keepdim=True)
+    if not (pi > 0).all():
+        raise ValueError("attention: found no unique positive pi, allowed every token reached from every other")
+    return pi
 
 
 def attention_energy(x: Tensor, x_next: Tensor, attention: Tensor, tau: float) -> Tensor:

@@ -92,6 +92,7 @@ Explorables.tokens = (figure, data) => {
         x: layers,
         y: energies[kind.name],
         name: kind.label,
+        zorder: chosen ? 1 : 0,
         mode: "lines+markers",
         line: { color: colour, width: chosen ? 3.5 : 1.5, dash: kind.dash },
         marker: { color: colour, symbol: kind.symbol, size: chosen ? 8 : 6, maxdisplayed: 6 },
