@@ -52,4 +52,4 @@ def test_reading_time_grows_with_the_words_alone():
     assert reading_minutes("word") == 1
     assert reading_minutes(words) == 10
     included = "```{literalinclude} ../wavy/dynamics.py\n:pyobject: mix\n```\n" * 200
-    assert reading_minutes(words + included) == 10
+    assert reading_minutes(included + ":name: fig\n" + words) == 10

@@ -18,8 +18,6 @@ EXACT = 1e-12
 CLEAR = 1e-6
 
 lambdas = st.floats(0.01, 0.99)
-#: tau mu of a mode that diffusion at least does not make grow.
-steps = st.floats(1e-3, 2)
 
 
 def largest(mu, tau, kind, lam=None) -> float:

@@ -14,6 +14,7 @@ from nbval.plugin import find_comment_markers, find_metadata_tags
 
 from wavy.companion.numeric_text import NUMBER, Tolerance
 from wavy.companion.source import code_cells
+from wavy.companion.statements import NOT_SO
 
 MACHINE_BOUND = {
     "a memory address": re.compile(r"\bat 0x[0-9a-f]{6,}"),
@@ -55,6 +56,8 @@ def _of_cell(cell: NotebookNode, number: int) -> Iterator[str]:
 def _of_output(output: NotebookNode) -> Iterator[str]:
     if output.output_type == "error":
         yield f"holds the error {output.ename}: {output.evalue}"
+    if output.get("name") == "stdout" and NOT_SO in output.text:
+        yield f"finds a statement of the text untrue: {output.text.partition(NOT_SO)[2].splitlines()[0]}"
     if output.get("name") == "stderr":
         yield f"writes to stderr, which differs between machines: {output.text.strip().splitlines()[:1]}"
     for text in _texts(output):

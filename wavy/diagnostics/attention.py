@@ -32,10 +32,11 @@ def spectral_gap(attention: Tensor) -> Tensor:
 def wave_growth(attention: Tensor, tau: float) -> Tensor:
     """The largest factor of a full-wave mode in one layer, A frozen: :eq:`eq-growth`.
 
-    ``max |z|`` over the roots of ``z^2 - (2 - tau^2 mu) z + 1 = 0`` and the eigenvalues
-    mu of I - A, the constant mode (mu = 0, z = 1 twice) left out. The roots of a mode
-    have the product 1, so the growth is never below 1. It is 1 if every mu is real and
-    tau^2 mu <= 4, as under detailed balance with tau <= 1. Beyond the paper.
+    ``max |z|`` over the roots of ``z^2 - (2 - tau^2 mu) z + 1 = 0``, for all
+    eigenvalues mu of I - A but that of the constant mode (mu = 0, z = 1 twice).
+    The roots of a mode have the product 1, so the growth is never below 1. It is 1
+    if every mu is real and tau^2 mu <= 4, as under detailed balance with tau <= 1.
+    Beyond the paper.
 
     Args:
         attention: row stochastic A, (..., N, N), N >= 2.
@@ -54,13 +55,14 @@ def wave_growth(attention: Tensor, tau: float) -> Tensor:
 def reversibility_defect(attention: Tensor) -> Tensor:
     """Distance of A from detailed balance: :eq:`eq-reversibility`.
 
-    ``|S - S^T|_2 / 2``, the spectral norm, with ``S = P^1/2 A P^-1/2``, P = diag(pi)
-    and ``pi^T A = pi^T``. It is 0 exactly if pi_i a_ij = pi_j a_ji for all i and j, and
-    no eigenvalue of I - A has a larger imaginary part. Beyond the paper.
+    ``|S - S^T|_2 / 2``, the spectral norm, with ``S = P^1/2 A P^-1/2``,
+    P = diag(pi) and ``pi^T A = pi^T``. It is 0 exactly if pi_i a_ij = pi_j a_ji for
+    all i and j, and no eigenvalue of I - A has a larger imaginary part. Beyond the
+    paper.
 
     Args:
-        attention: row stochastic A, (..., N, N), in which every token is reached from
-            every other, as after a softmax.
+        attention: row stochastic A, (..., N, N), in which every token is reached
+            from every other, as after a softmax.
 
     Returns:
         (...), in [0, 1].

@@ -23,7 +23,7 @@ FAMILIES = {
     "attnscale": AttnScaleAttention,
 }
 
-#: The head of a family, which may be missing: published BERT checkpoints hold the encoder only.
+#: What may be missing from a state dict of a family (published BERT checkpoints hold the encoder only).
 HEADS = {"bert": ("classifier.", "bert.pooler."), "vit": ("head.",)}
 
 

@@ -15,8 +15,8 @@ from wavy.companion.run_times import read_run_times
 
 WORDS_PER_MINUTE = 150  # slower than a novel: there are formulas
 
-#: What is not read word by word: comments, options of directives, proofs and solutions are read, code is looked at.
-SKIPPED = re.compile(r"^```\{literalinclude\}.*?^```$|^:\w+:.*$|^%.*$|<!--.*?-->", re.MULTILINE | re.DOTALL)
+#: What is not read word by word: included code and the options of directives.
+SKIPPED = re.compile(r"^```\{literalinclude\}(?:.*\n)*?```$|^:\w+:.*$", re.MULTILINE)
 
 
 def reading_minutes(source: str) -> int:
