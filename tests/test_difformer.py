@@ -29,6 +29,7 @@ def model(**options):
 
 
 @pytest.mark.parametrize("name", GOLDEN)
+@pytest.mark.equation("eq-difformer", "eq-simple-attention")
 def test_equals_the_published_code(golden, name):
     reference = golden(name)
     published = official.load(reference.weights, family="difformer", **reference.meta)

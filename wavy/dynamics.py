@@ -149,6 +149,8 @@ def mode_factors(
 ) -> Tensor:
     """The factors z by which a mode of L = I - A changes in one layer: :eq:`eq-roots`.
 
+    For the full wave that is :eq:`eq-wave-roots`.
+
     ========= ====================================================================
     kind      z
     ========= ====================================================================

@@ -111,7 +111,9 @@ def stationary_distribution(attention: Tensor) -> Tensor:
 
 
 def attention_energy(x: Tensor, x_next: Tensor, attention: Tensor, tau: float) -> Tensor:
-    """The energy that the published code prints for its models, potential plus kinetic.
+    """The energy that the published code prints for its models: :eq:`eq-attention-energy`.
+
+    Potential plus kinetic energy,
 
     ``sum_jk a_jk |x_j - x_k|^2 + sum_j |(x_j - x'_j) / tau|^2``
 

@@ -70,7 +70,7 @@ def node_variance(x: Tensor) -> Tensor:
 
 
 def relative_residual(x: Tensor) -> Tensor:
-    """Share of a state that its mean token does not explain: :eq:`eq-relative-residual`.
+    """The share of X that its mean token does not explain: :eq:`eq-relative-residual`.
 
     ``|X - 1 mean(x)^T| / |X|`` in the Frobenius norm: the residual to a state of equal
     tokens, as a number that does not change when x is scaled.

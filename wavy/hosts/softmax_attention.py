@@ -54,7 +54,8 @@ class SoftmaxAttention(nn.Module):
         """Attn(X), (..., N, d)."""
         if self.value is None:
             return self.matrix(x).mean(dim=-3) @ x
-        query, key, value = (self._split(linear(x)) for linear in (self.query, self.key, self.value))
+        linears = (self.query, self.key, self.value)
+        query, key, value = (self._split(linear(x)) for linear in linears)
         heads = F.scaled_dot_product_attention(query, key, value)
         return self.out(heads.transpose(-2, -3).flatten(-2))
 

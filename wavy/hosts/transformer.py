@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from wavy.checks import check_choice, check_width
 from wavy.hosts.softmax_attention import SoftmaxAttention
-from wavy.layers import JointLayerNorm, JointMLP
+from wavy.layers import JointLayerNorm, JointMLP, Pair
 from wavy.residual import Residual
 
 #: ``pre``: attention and mlp read a normalised state. ``post``: their sums are normalised.
@@ -66,7 +66,7 @@ class WavyBlock(nn.Module):
         """What attention reads: LN X (``pre``) or X itself (``post``)."""
         return self.norm1(x)[0] if self.norm == "pre" else x
 
-    def forward(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+    def forward(self, x: Tensor, memory: Tensor | None = None) -> Pair:
         """The next state and the next memory, each (..., N, d)."""
         ax = self.attention(self.attention_input(x))
         x, memory = self.residual(x, ax, memory)
@@ -115,7 +115,7 @@ class Transformer(nn.Module):
         """The modules whose outputs are X^0 ... X^L, for :func:`wavy.diagnostics.layer_profile`."""
         return [self.start, *self.blocks]
 
-    def states(self, tokens: Tensor) -> list[tuple[Tensor, Tensor | None]]:
+    def states(self, tokens: Tensor) -> list[Pair]:
         """State and memory before the first block and after each, (B, N, d): a list of L + 1 pairs."""
         pair = self.start(self.embed(tokens) + self.position), None
         return [pair, *(pair := block(*pair) for block in self.blocks)]
@@ -131,5 +131,5 @@ class Transformer(nn.Module):
         return self.head(self.norm(x)[0].mean(dim=-2))
 
 
-def _add(x: Tensor, velocity: Tensor | None, dx: Tensor, dv: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def _add(x: Tensor, velocity: Tensor | None, dx: Tensor, dv: Tensor | None) -> Pair:
     return x + dx, None if velocity is None else velocity + dv
