@@ -6,8 +6,7 @@ import pandas as pd
 import torch
 
 from wavy.data.patches import load_digit_patches
-from wavy.diagnostics import layer_profile, spectral_gap
-from wavy.dynamics import mode_factors
+from wavy.diagnostics import layer_profile, spectral_gap, wave_growth
 from wavy.experiments.transformer import TransformerRun
 from wavy.hosts.transformer import Transformer
 from wavy.training.sequence import SequenceData, SequenceFit, fit_sequence_classifier, split
@@ -77,8 +76,7 @@ def transformer_metrics(run: TransformerRun, device: str = "cpu") -> dict[str, f
     with torch.no_grad():
         a = torch.stack(fit.model.attention_matrices(tokens[:ATTENTION_IMAGES])).double()
     metrics["gap"] = spectral_gap(a).mean().item()
-    factors = mode_factors(1 - torch.linalg.eigvals(a), run.tau, "full").abs()
-    metrics["growth"] = factors.amax(dim=(-2, -1)).mean().item()
+    metrics["growth"] = wave_growth(a, run.tau).mean().item()
     return metrics
 
 
