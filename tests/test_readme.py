@@ -8,7 +8,8 @@ import pytest
 from torch import nn
 
 from conftest import ROOT
-from wavy.companion.parameters import check_parameters
+from wavy.companion.parameters import check_parameters, read_parameters
+from wavy.companion.source import read_source
 from wavy.experiments import EXPERIMENTS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -23,7 +24,8 @@ def test_python_blocks_run(block):
 
 @pytest.mark.parametrize(("name", "options"), COMMANDS)
 def test_commands_name_parameters_that_exist(name, options):
-    defaults = EXPERIMENTS[name]().model_dump(mode="json")
+    source = ROOT / "notebooks" / f"{name}.md"
+    defaults = read_parameters(read_source(source)) if source.exists() else EXPERIMENTS[name]().model_dump(mode="json")
     assert check_parameters(name, defaults, re.findall(r"-p (\S+)", options)) is not None
 
 
