@@ -73,7 +73,11 @@ def test_roots_show_the_factors_and_the_amplitude_of_wavy(book, width, kind):
         ("diffusion", {"real": 2, "tau": 1.5}, ("beyond the bound 2", "the mode grows")),
         ("light", {"real": 1, "tau": 0.5, "lam": 0.5}, ("1.00 < 2.00", "swings", "fades: |z| = 0.707")),
         ("light", {"real": 0.1, "tau": 0.5, "lam": 0.5}, (" > 2.00", "does not swing", "fades: |z| = 0.885")),
-        ("light", {"real": 1, "tau": 0.25, "lam": 0.25}, ("1.00 = 1.00", "fades: |z| = 0.500")),
+        ("light", {"real": 1, "tau": 0.25, "lam": 0.25}, ("1.00 = 1.00", "one double root", "fades: |z| = 0.500")),
+        ("light", {"real": 4, "tau": 2, "lam": 1}, (" > 4.00", "changes its sign in every layer", "the mode grows")),
+        ("mix_full", {"real": 1, "tau": 0.5, "lam": 0.5}, ("2.64 < 3.00", "swings", "fades: |z| = 0.866")),
+        ("mix_full", {"real": 0.05, "tau": 0.05, "lam": 1}, ("4.00, by a little < 4.00", "swings")),
+        ("mix_light", {"real": 1, "tau": 0.5, "lam": 0.5}, ("1.27 < 2.00", "swings", "fades: |z| = 0.707")),
     ],
 )
 def test_roots_tell_the_side_of_the_bound(book, kind, setting, told):

@@ -81,6 +81,12 @@ def test_play_step_and_reset_move_the_layer(book):
     figure.press("Play")
     wait_for("==", 40)
     assert not figure.values()["playing"]
+    figure.press("Reset")
+    figure.press("Play")
+    figure.set(layer=40)  # dragged to the end while it plays
+    figure.page.wait_for_function(
+        "section => !section.explorable.values().playing", arg=figure.section.element_handle(), timeout=3000
+    )
     figure.press("Step")
     assert figure.values()["layer"] == 40
     figure.press("Play")  # from the start again

@@ -32,3 +32,9 @@ def test_commands_name_parameters_that_exist(name, options):
 def test_there_is_something_to_test():
     assert len(BLOCKS) >= 2
     assert len(COMMANDS) >= 3
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "notebooks").glob("*.md")))
+def test_every_notebook_has_a_parameter_class_with_its_defaults(name):
+    defaults = read_parameters(read_source(ROOT / "notebooks" / f"{name}.md"))
+    assert EXPERIMENTS[name]().model_dump(mode="json") == defaults

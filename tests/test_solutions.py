@@ -46,7 +46,8 @@ def test_every_solution_is_shown_in_its_chapter(path):
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_every_exercise_has_a_folded_solution(chapter):
     text = chapter.read_text(encoding="utf-8")
-    exercises = re.findall(r"\{exercise\}[^\n]*\n:label: (\S+)", text)
+    exercises = re.findall(r"\{exercise\}[^\n]*\n(?::[^\n]*\n)*?:label: (\S+)", text)
+    assert len(exercises) == text.count("{exercise}"), "an exercise without a label"
     folded = re.findall(r"\{solution\} (\S+)\n:class: dropdown", text)
     assert sorted(exercises) == sorted(folded)
     if "{chapter-head}" in text:

@@ -1,10 +1,20 @@
-"""The experiments: for each, one parameter class for the notebook, one for a single run, and the run itself.
+"""The experiments and chapters: for each, one parameter class for the notebook, and one for a single run if it has runs.
 
 The notebook's parameters cell, the command line's checks and help, and ``params_hash`` all derive from these classes.
 """
 
+from wavy.experiments import chapters
 from wavy.experiments.difformer import DifformerStudy
 from wavy.experiments.transformer import TransformerStudy
 
-#: Experiment -> its parameter class.
-EXPERIMENTS = {"difformer": DifformerStudy, "transformer": TransformerStudy}
+#: Notebook or experiment -> its parameter class.
+EXPERIMENTS = {
+    "difformer": DifformerStudy,
+    "transformer": TransformerStudy,
+    "oversmoothing": chapters.Oversmoothing,
+    "diffusion": chapters.Diffusion,
+    "symplectic": chapters.Symplectic,
+    "velocity": chapters.Velocity,
+    "residuals": chapters.Residuals,
+    "diagnostics": chapters.Diagnostics,
+}

@@ -17,7 +17,7 @@ const Player = (slider, last, changed) => {
   }
 
   function advance() {
-    if (slider.value + 1 === last) goTo(last);
+    if (slider.value + 1 >= last) goTo(last);
     else {
       slider.value += 1;
       changed();
