@@ -59,6 +59,12 @@ class Figure:
         script = "(section, [plot, trace]) => section.querySelectorAll('.explorable-plot')[plot].data[trace]"
         return self.section.evaluate(script, [plot, trace])
 
+    def layout(self, plot: int) -> dict:
+        """What Plotly has been told about a plot beside its traces."""
+        return self.section.evaluate(
+            "(section, plot) => section.querySelectorAll('.explorable-plot')[plot].layout", plot
+        )
+
     @property
     def readout(self) -> str:
         return self.section.locator(".explorable-readout").inner_text().replace("\u00a0", " ")

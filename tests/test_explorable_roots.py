@@ -60,6 +60,23 @@ def test_roots_show_the_factors_and_the_amplitude_of_wavy(book, width, kind):
         same(np.transpose([figure.drawn(0, 2)["x"], figure.drawn(0, 2)["y"]]), shown["roots"])
         drawn = [(value, abs(z)) for value, z in zip(figure.drawn(1, 1)["y"], followed, strict=True) if value]
         same(*np.transpose(drawn), atol=1e-11 * max(1, *map(abs, followed)))
+        same(figure.drawn(1, 0)["y"], abs(expected[0].item()) ** np.arange(len(followed)))
+        if imaginary == 0:
+            is_open = [symbol.endswith("-open") for symbol in figure.drawn(1, 1)["marker"]["symbol"]]
+            assert is_open == [z.real < 0 for z in followed]
+        marked = [(note["x"], note["y"]) for note in figure.layout(0).get("annotations", [])]
+        assert marked == ([(-1, 0)] if kind == "full" and imaginary == 0 else [])
+
+
+def test_the_faint_path_is_that_of_the_roots(book):
+    figure = book.figure("roots")
+    figure.set("full", imaginary=0, tau=1)
+    path = figure.drawn(0, 1)
+    sizes = np.hypot(path["x"], path["y"])
+    ends = mode_factors(-1.0, 1.0, "full").real
+    assert np.abs(np.array(path["x"]) - ends[0].item()).min() < 1e-9  # Re mu = -1
+    assert np.abs(np.array(path["x"]) + 1).min() < 1e-6  # Re mu = 4, the CFL bound
+    assert (np.abs(sizes - 1) < 1e-9).mean() > 0.5  # between them, on the unit circle
 
 
 @pytest.mark.parametrize(

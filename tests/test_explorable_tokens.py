@@ -42,6 +42,11 @@ def token_states(kind: str, tau: float, lam: float) -> list[torch.Tensor]:
     return found
 
 
+def short(value: float) -> str:
+    """Three significant digits, zeros kept."""
+    return f"{value:#.3g}".rstrip(".")
+
+
 @widths
 @pytest.mark.parametrize("kind", KINDS)
 def test_tokens_show_the_states_and_measures_of_wavy(book, width, kind):
@@ -57,7 +62,13 @@ def test_tokens_show_the_states_and_measures_of_wavy(book, width, kind):
         same(shown["energy"], energies[layer] / energies[0])
         same(np.transpose([figure.drawn(0, 1)["x"], figure.drawn(0, 1)["y"]]), shown["state"])
         same(figure.drawn(1, KINDS.index(kind))["y"], shown["energies"][kind])
+        assert figure.layout(1)["shapes"][0]["x0"] == layer
+        trails = np.transpose([figure.drawn(0, 0)["x"], figure.drawn(0, 0)["y"]]).tolist()
+        ends = [trails[place - 1] for place, point in enumerate(trails) if point == [None, None]]
+        same(ends, shown["state"])
         assert f"layer {layer} under" in figure.readout
+        if shown["energy"] >= 1e-3:
+            assert f"relative energy {short(shown['energy'])}." in figure.readout
         assert f"mean cosine {shown['cosine']:.2f}".replace("-", "−") in figure.readout
 
 

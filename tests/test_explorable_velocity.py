@@ -61,6 +61,24 @@ def test_velocity_shows_the_layers_of_wavy_and_true_derivatives(book, width):
         same(figure.drawn(0, 0)["y"], shown["norm"]["paper"])
         same(figure.drawn(0, 1)["y"], shown["norm"]["exact"])
         same(figure.drawn(1, 0)["y"], shown["mlp"]["paper"])
+        same(figure.drawn(0, 2)["y"], shown["norm"]["quotient"])
+        same(figure.drawn(1, 1)["y"], shown["mlp"]["quotient"])
+        told = figure.section.locator(".explorable-table tr").nth(2).inner_text().replace("−", "-").split()
+        assert told == ["Y", *(f"{value:.2f}" for value in y)]
+
+
+def relative(a, b) -> float:
+    return np.linalg.norm(np.subtract(a, b)) / np.linalg.norm(b)
+
+
+def test_the_readout_tells_the_errors_of_the_quotients(book):
+    figure = book.figure("velocity")
+    shown = figure.set(along=1, mean=0.5, exponent=-1)
+    for layer, reference in (("norm", "exact"), ("mlp", "paper")):
+        error = 100 * relative(shown[layer]["quotient"], shown[layer][reference])
+        assert f"{error:.3g}" in figure.readout
+    figure.set(exponent=-3)
+    assert "10⁻³" in figure.section.locator(".explorable-sliders").inner_text()
 
 
 def test_the_error_of_ln_v_grows_from_nothing_with_each_part(book):
