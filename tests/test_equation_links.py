@@ -50,4 +50,4 @@ def test_code_without_an_equation_is_refused(tmp_path):
 
 def test_the_table_has_a_row_for_every_equation():
     chapters = list(dict.fromkeys(KNOWN.values()))
-    assert len(equation_table(ROOT, chapters)) == 2 + len(KNOWN)
+    assert len(equation_table(ROOT, chapters)) == 3 + len(KNOWN)

@@ -16,12 +16,12 @@ def equation_table(root: Path, order: list[str]) -> list[str]:
     """The table as lines of MyST, chapters in the given order of stems."""
     code, tests = code_named_in(root / "book"), marked_tests(root / "tests")
     known = equations(root / "book")
-    rows = ["| Equation | Chapter | Code | Tests |", "|:--|:--|:--|:--|"]
+    rows = ["{.equation-table}", "| Equation | Code | Tests |", "|:--|:--|:--|"]
     for chapter in order:
         for label in (label for label, stem in known.items() if stem == chapter):
             objects = ", ".join(f"{{py:obj}}`~{name}`" for name in sorted(code.get(label, ()))) or "–"
             checks = ", ".join(f"`{name.partition('::')[2]}`" for name in sorted(tests.get(label, ()))) or "–"
-            rows.append(f"| {{eq}}`{label}` | [](/book/{chapter}.md) | {objects} | {checks} |")
+            rows.append(f"| {{eq}}`{label}` | {objects} | {checks} |")
     return rows
 
 
