@@ -1,4 +1,4 @@
-"""The experiments and chapters: for each, one parameter class for the notebook, and one for a single run if it has runs.
+"""Experiments and chapters: for each, one parameter class for the notebook, and one for a single run if it has runs.
 
 The notebook's parameters cell, the command line's checks and help, and ``params_hash`` all derive from these classes.
 """
