@@ -63,21 +63,44 @@ class JointLayerNorm(nn.LayerNorm):
         normed = super().forward(x)
         if velocity is None:
             return normed, None
-        # Squares overflow in half precision, so its statistics are taken in single.
-        precise = torch.promote_types(x.dtype, torch.float32)
-        x, velocity = x.to(precise), velocity.to(precise)
-        # torch.var_mean takes several times longer on CPU, and no gradient flows back
-        # through the statistics that torch.native_layer_norm returns.
-        centred = x - x.mean(dim=-1, keepdim=True)
-        scale = torch.rsqrt(centred.square().mean(dim=-1, keepdim=True) + self.eps)
-        if self.exact:
-            x_hat = centred * scale
-            along = (x_hat * velocity).mean(dim=-1, keepdim=True)
-            velocity = velocity - velocity.mean(dim=-1, keepdim=True) - x_hat * along
-        return normed, (self.weight * (scale * velocity)).to(normed.dtype)
+        velocity = velocity_norm(x, velocity, self.weight, self.eps, self.exact)
+        return normed, velocity.to(normed.dtype)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, exact={self.exact}"
+
+
+def velocity_norm(
+    x: Tensor,
+    velocity: Tensor,
+    weight: Tensor | float,
+    eps: float,
+    exact: bool = False,
+) -> Tensor:
+    """LN_v of a velocity, or the derivative of LN along it, at least in float32.
+
+    Args:
+        x: state, (..., d).
+        velocity: its velocity, same shape.
+        weight: gamma, (d,), or 1.
+        eps: added to the variance.
+        exact: see :class:`JointLayerNorm`.
+
+    Returns:
+        (..., d).
+    """
+    # Squares overflow in half precision, so its statistics are taken in single.
+    precise = torch.promote_types(x.dtype, torch.float32)
+    x, velocity = x.to(precise), velocity.to(precise)
+    # torch.var_mean takes several times longer on CPU, and no gradient flows back
+    # through the statistics that torch.native_layer_norm returns.
+    centred = x - x.mean(dim=-1, keepdim=True)
+    scale = torch.rsqrt(centred.square().mean(dim=-1, keepdim=True) + eps)
+    if exact:
+        x_hat = centred * scale
+        along = (x_hat * velocity).mean(dim=-1, keepdim=True)
+        velocity = velocity - velocity.mean(dim=-1, keepdim=True) - x_hat * along
+    return weight * (scale * velocity)
 
 
 class JointDropout(nn.Module):
