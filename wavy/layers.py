@@ -125,15 +125,25 @@ class JointDropout(nn.Module):
     def forward(self, x: Tensor, velocity: Tensor | None = None) -> Pair:
         """Both under the same mask while training; unchanged in eval mode."""
         check_pair(x, velocity)
-        if not self.training or self.p == 0:
-            return x, velocity
-        if velocity is None:
-            return F.dropout(x, self.p), None
-        mask = F.dropout(torch.ones_like(x), self.p)
-        return x * mask, velocity * mask
+        return shared_dropout(x, velocity, self.p, self.training)
 
     def extra_repr(self) -> str:
         return f"p={self.p:g}"
+
+
+def shared_dropout(
+    x: Tensor,
+    velocity: Tensor | None,
+    p: float,
+    training: bool,
+) -> Pair:
+    """Dropout of a state and its velocity, each (..., d), under one mask."""
+    if not training or p == 0:
+        return x, velocity
+    if velocity is None:
+        return F.dropout(x, p), None
+    mask = F.dropout(torch.ones_like(x), p)
+    return x * mask, velocity * mask
 
 
 class JointMLP(nn.Module):

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from wavy.dynamics import MIXED_KINDS
-from wavy.experiments.fields import Depth, Epochs, Kind, Seed, Tau, unique
+from wavy.experiments.fields import Depth, Epochs, Kind, Seed, Study, Tau, unique
 
 Dataset = Literal["cora", "citeseer", "pubmed", "digits"]
 #: Weight decay of the published settings; digits is not in them and takes Cora's.
@@ -69,10 +69,10 @@ class DifformerRun(BaseModel):
     dtype: Literal["float32", "float64"] = "float32"
 
 
-class DifformerStudy(BaseModel):
+class DifformerStudy(Study):
     """The parameters of ``notebooks/difformer``; ``None`` means what the scale says."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    scales: ClassVar = SCALES
 
     scale: Literal["quick", "cpu", "gpu"] = Field("quick", description="how much to run: seconds, hours, or a GPU")
     dataset: Dataset = Field("cora", description="graph to train on")
@@ -86,11 +86,6 @@ class DifformerStudy(BaseModel):
     device: Literal["cpu", "cuda"] = Field("cpu", description="where to train")
 
     _once = field_validator("depths", "taus", "residuals", "seeds")(unique)
-
-    def chosen(self, name: str) -> object:
-        """A parameter's value, or that of the scale where it is ``None``."""
-        value = getattr(self, name)
-        return SCALES[self.scale][name] if value is None else value
 
     def runs(self) -> list[DifformerRun]:
         """The runs of the study: seeds outermost, so that a stopped sweep leaves whole comparisons."""

@@ -1,10 +1,10 @@
-"""The types that the parameters of several experiments share."""
+"""What the parameters of several experiments share: types, and the choice of a scale."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 Kind = Literal["diffusion", "full", "light", "mix_full", "mix_light"]
 Tau = Annotated[float, Field(gt=0, le=1)]
@@ -18,3 +18,15 @@ def unique(values: tuple | None) -> tuple | None:
     if values is not None and len(set(values)) < len(values):
         raise ValueError("each value may stand there once")
     return values
+
+
+class Study(BaseModel):
+    """Parameters of which ``None`` means what the scale says; a subclass has the field ``scale`` and its scales."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    scales: ClassVar[dict[str, dict[str, object]]]
+
+    def chosen(self, name: str) -> object:
+        """A parameter's value, or that of the scale where it is ``None``."""
+        value = getattr(self, name)
+        return self.scales[self.scale][name] if value is None else value

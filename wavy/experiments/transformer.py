@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from wavy.dynamics import MIXED_KINDS
-from wavy.experiments.fields import Depth, Epochs, Kind, Seed, Tau, unique
+from wavy.experiments.fields import Depth, Epochs, Kind, Seed, Study, Tau, unique
 
 Norm = Literal["pre", "post"]
 
@@ -56,10 +56,10 @@ class TransformerRun(BaseModel):
     dtype: Literal["float32", "float64"] = "float64"
 
 
-class TransformerStudy(BaseModel):
+class TransformerStudy(Study):
     """The parameters of a sweep over models; ``None`` means what the scale says."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    scales: ClassVar = SCALES
 
     scale: Literal["quick", "cpu"] = Field("quick", description="how much to run: seconds or hours")
     depths: tuple[Depth, ...] | None = Field(None, min_length=1, description="numbers of layers")
@@ -69,11 +69,6 @@ class TransformerStudy(BaseModel):
     device: Literal["cpu", "cuda"] = Field("cpu", description="where to train")
 
     _once = field_validator("depths", "residuals", "norms", "seeds")(unique)
-
-    def chosen(self, name: str) -> object:
-        """A parameter's value, or that of the scale where it is ``None``."""
-        value = getattr(self, name)
-        return SCALES[self.scale][name] if value is None else value
 
     def runs(self) -> list[TransformerRun]:
         """The runs of the study: seeds outermost, so that a stopped sweep leaves whole comparisons."""

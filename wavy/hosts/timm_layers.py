@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from wavy.layers import ACTIVATIONS, Pair, velocity_norm
+from wavy.layers import ACTIVATIONS, Pair, shared_dropout, velocity_norm
 
 
 def norm_pair(norm: nn.LayerNorm, x: Tensor, velocity: Tensor) -> Pair:
@@ -43,8 +42,8 @@ def mlp_pair(mlp: nn.Module, x: Tensor, velocity: Tensor) -> Pair:
         raise ValueError(f"mlp: found {type(mlp.norm).__name__} between its layers, allowed none")
     hidden = mlp.fc1(x)
     along = phi_prime_times(F.linear(velocity, mlp.fc1.weight), hidden)
-    hidden, along = _drop_pair(mlp.drop1, phi(hidden), along)
-    return _drop_pair(mlp.drop2, mlp.fc2(hidden), F.linear(along, mlp.fc2.weight))
+    hidden, along = shared_dropout(phi(hidden), along, mlp.drop1.p, mlp.drop1.training)
+    return shared_dropout(mlp.fc2(hidden), F.linear(along, mlp.fc2.weight), mlp.drop2.p, mlp.drop2.training)
 
 
 def path_mask(drop_path: nn.Module, x: Tensor) -> Tensor | float:
@@ -52,13 +51,6 @@ def path_mask(drop_path: nn.Module, x: Tensor) -> Tensor | float:
     if isinstance(drop_path, nn.Identity) or not drop_path.training:
         return 1.0
     return drop_path(x.new_ones(x.shape[0], *(1,) * (x.dim() - 1)))
-
-
-def _drop_pair(drop: nn.Dropout, x: Tensor, velocity: Tensor) -> Pair:
-    if not drop.training or drop.p == 0:
-        return x, velocity
-    mask = drop(torch.ones_like(x))
-    return x * mask, velocity * mask
 
 
 def _activation(act: nn.Module) -> tuple:
