@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from wavy.layers import ACTIVATIONS, velocity_norm
+
 
 class JointLN(nn.Module):
     """LN of the state, LN_v of the velocity (:class:`wavy.layers.JointLayerNorm` with the names gamma and beta).
@@ -21,13 +23,13 @@ class JointLN(nn.Module):
 
     def forward(self, x: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
         """Both, (..., d)."""
-        variance = x.var(dim=-1, correction=0, keepdim=True)
         normed = F.layer_norm(x, self.gamma.shape, self.gamma, self.beta, self.eps)
-        return normed, self.gamma * velocity * torch.rsqrt(variance + self.eps)
+        return normed, velocity_norm(x, velocity, self.gamma, self.eps)
 
 
 def joint_mlp(x: Tensor, velocity: Tensor, first: nn.Linear, second: nn.Linear) -> tuple[Tensor, Tensor]:
     """The mlp with gelu (erf) of a state and FFN_v of its velocity, (..., d)."""
+    phi, phi_prime_times = ACTIVATIONS["gelu"]
     hidden = first(x)
-    along = torch.ops.aten.gelu_backward(F.linear(velocity, first.weight), hidden)
-    return second(F.gelu(hidden)), F.linear(along, second.weight)
+    along = phi_prime_times(F.linear(velocity, first.weight), hidden)
+    return second(phi(hidden)), F.linear(along, second.weight)

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
+from wavy.companion.pages.crossref import notebook_link
 from wavy.companion.pages.glued import glued_picture
 from wavy.companion.paths import CompanionError
 
@@ -56,9 +56,5 @@ class ComputedFigure(SphinxDirective):
         parsed = nodes.Element()
         self.state.nested_parse(self.content, self.content_offset, parsed)
         caption = nodes.caption("", "", *parsed.children[0].children)
-        link = addnodes.pending_xref(
-            "", nodes.inline("", "Code."), refdoc=self.env.docname, refdomain="std", reftype="doc",
-            reftarget=f"/notebooks/{notebook}", refexplicit=True, refwarn=True,
-        )  # fmt: skip
-        caption += [nodes.Text(" "), link]
+        caption += [nodes.Text(" "), notebook_link(self.env.docname, notebook, "Code.")]
         return caption

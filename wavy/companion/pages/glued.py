@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from functools import lru_cache
 from pathlib import Path
 
 import nbformat
@@ -18,18 +19,20 @@ def glued_picture(notebook: Path, key: str) -> bytes:
     Raises:
         CompanionError: no such notebook, nothing glued under ``key``, or no picture.
     """
-    data = _glued(notebook).get(key)
-    if data is None:
-        known = ", ".join(_glued(notebook)) or "none"
+    if not notebook.is_file():
+        raise CompanionError(f"there is no notebook {notebook.name}")
+    glued = _glued(notebook, notebook.stat().st_mtime_ns)
+    if (data := glued.get(key)) is None:
+        known = ", ".join(glued) or "none"
         raise CompanionError(f'{notebook.name} glues nothing under "{key}" (known: {known})')
     if (image := data.get(f"{PREFIX}image/png")) is None:
         raise CompanionError(f'{notebook.name} glues no picture under "{key}"')
     return base64.b64decode(image)
 
 
-def _glued(notebook: Path) -> dict[str, dict]:
-    if not notebook.is_file():
-        raise CompanionError(f"there is no notebook {notebook.name}")
+@lru_cache(maxsize=1)  # a chapter asks one notebook for all its figures, and reading one takes long
+def _glued(notebook: Path, changed: int) -> dict[str, dict]:
+    """All that a notebook glues, by key; ``changed``, its time stamp, makes a changed file be read anew."""
     outputs = [output for cell in nbformat.read(notebook, as_version=4).cells for output in cell.get("outputs", [])]
     named = [(output.get("metadata", {}).get("scrapbook", {}).get("name"), output) for output in outputs]
     return {name: output["data"] for name, output in named if name}

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from docutils import nodes
-from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
+from wavy.companion.pages.crossref import notebook_link
 from wavy.companion.paths import Layout
 from wavy.companion.run_times import read_run_times
 
@@ -49,12 +49,8 @@ class ChapterHead(SphinxDirective):
         return [head]
 
     def _times(self, notebook: str, minutes: int, seconds: int | None) -> nodes.paragraph:
-        link = addnodes.pending_xref(
-            "", nodes.inline("", "Its computed part"), refdoc=self.env.docname, refdomain="std", reftype="doc",
-            reftarget=f"/notebooks/{notebook}", refexplicit=True, refwarn=True,
-        )  # fmt: skip
         unit = "minute" if minutes == 1 else "minutes"
         times = nodes.paragraph("", f"Reading time: about {minutes} {unit}. ", classes=["chapter-times"])
         measured = f" runs in {seconds} seconds, measured on two cores." if seconds else " has not been timed yet."
-        times += [link, nodes.Text(measured)]
+        times += [notebook_link(self.env.docname, notebook, "Its computed part"), nodes.Text(measured)]
         return times
