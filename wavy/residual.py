@@ -32,6 +32,11 @@ class Residual(nn.Module):
     ``light`` is the reading that the paper prints; ``mix_light`` is the other reading of its words. X_prev is the
     previous state of this scheme, not of a wave: ``mix_light`` and ``mix_full`` differ from the second layer on.
 
+    A host with LayerScale gives its factors gamma as ``scale``. They make the attention a lazy one,
+    A_gamma = I + gamma (A - I), which stands for A wherever X is subtracted: I - A_gamma = gamma (I - A). At gamma = 0
+    every kind starts as the identity, as LayerScale means it (beyond the paper). The form ``stock`` subtracts no X in
+    its diffusion and keeps the host's own X + gamma A X.
+
     Args:
         dim: channels d of the state.
         kind: one of :data:`wavy.dynamics.KINDS`.
@@ -40,7 +45,8 @@ class Residual(nn.Module):
         form: one of :data:`FORMS`.
 
     Shapes:
-        x, ax, memory: (..., N, d).
+        - **x, ax, memory:** (..., N, d).
+        - **scale:** broadcasts to them, (d,) as a rule.
 
     Raises:
         ValueError: an argument out of its range, or shapes that do not match.
@@ -65,30 +71,35 @@ class Residual(nn.Module):
         if self.theta is not None:
             nn.init.constant_(self.theta, self.theta_init)
 
-    def forward(self, x: Tensor, ax: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+    def forward(
+        self, x: Tensor, ax: Tensor, memory: Tensor | None = None, scale: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         """The next state and the next memory, each (..., N, d); ``None`` stays ``None`` for diffusion."""
         _check_shapes(self.dim, x, ax, memory)
         if self.kind == "diffusion":
-            return self._diffusion(x, ax), None
+            return self._diffusion(x, ax, scale), None
         if self.carries_velocity:
-            x_wave, velocity = wave_step(x, torch.zeros_like(x) if memory is None else memory, ax, self.tau)
-            return (x_wave if self.kind == "full" else self._mix(x_wave, x, ax)), velocity
+            start = torch.zeros_like(x) if memory is None else memory
+            x_wave, velocity = wave_step(x, start, _lazy(x, ax, scale), self.tau)
+            return (x_wave if self.kind == "full" else self._mix(x_wave, x, ax, scale)), velocity
         momentum = torch.zeros_like(x) if memory is None else x - memory
         if self.kind == "light":
-            return self._diffusion(x, ax) + self._lam(x) * momentum, x
-        return self._mix(x + self.tau**2 * (ax - x) + momentum, x, ax), x
+            return self._diffusion(x, ax, scale) + self._lam(x) * momentum, x
+        x_wave = x + self.tau**2 * (_lazy(x, ax, scale) - x) + momentum
+        return self._mix(x_wave, x, ax, scale), x
 
-    def _mix(self, x_wave: Tensor, x: Tensor, ax: Tensor) -> Tensor:
-        return mix(x_wave, self._diffusion(x, ax), self._lam(x))
+    def _mix(self, x_wave: Tensor, x: Tensor, ax: Tensor, scale: Tensor | None) -> Tensor:
+        return mix(x_wave, self._diffusion(x, ax, scale), self._lam(x))
 
     def _lam(self, x: Tensor) -> Tensor:
         # In the state's precision, so that under autocast a half-precision state stays one.
         return torch.sigmoid(self.theta).to(x.dtype)
 
-    def _diffusion(self, x: Tensor, ax: Tensor) -> Tensor:
+    def _diffusion(self, x: Tensor, ax: Tensor, scale: Tensor | None) -> Tensor:
         if self.form == "euler":
-            return diffusion_step(x, ax, self.tau)
+            return diffusion_step(x, _lazy(x, ax, scale), self.tau)
         ratio = self.tau / (1 - self.tau)
+        ax = ax if scale is None else ax * scale
         # At tau = 1/2 nothing is multiplied: the host's own x + ax comes out bit for bit.
         return x + ax if ratio == 1.0 else x + ratio * ax
 
@@ -110,6 +121,11 @@ def check_residual(dim: int, kind: str, tau: float, theta_init: float, form: str
         raise ValueError(f"tau: found {tau!r}, allowed {upper}")
     if not _is_number(theta_init) or not abs(theta_init) < float("inf"):
         raise ValueError(f"theta_init: found {theta_init!r}, allowed a finite number")
+
+
+def _lazy(x: Tensor, ax: Tensor, scale: Tensor | None) -> Tensor:
+    """A_gamma X."""
+    return ax if scale is None else x + scale * (ax - x)
 
 
 def _is_number(value: object) -> bool:

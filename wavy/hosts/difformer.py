@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from wavy.checks import check_choice, check_width
 from wavy.hosts.attention import KERNELS
+from wavy.hosts.conversion import ResidualOptions, converter
 from wavy.hosts.propagation import Propagation
 from wavy.layers import JointDropout, JointLayerNorm
 from wavy.residual import Residual
@@ -196,3 +197,9 @@ class DIFFormer(nn.Module):
         if layer == 0:
             x = F.relu(x)
         return self.dropouts[layer](x, velocity)
+
+
+@converter(DIFFormer)
+def _convert(model: DIFFormer, options: ResidualOptions) -> None:
+    for layer, own in enumerate(model.residuals):
+        model.residuals[layer] = options.build(own.dim, model.fcs[1].weight, own.tau, own.form)

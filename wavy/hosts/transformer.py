@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from wavy.checks import check_choice, check_width
+from wavy.hosts.conversion import ResidualOptions, converter
 from wavy.hosts.softmax_attention import SoftmaxAttention
 from wavy.layers import JointLayerNorm, JointMLP, Pair
 from wavy.residual import Residual
@@ -129,6 +130,13 @@ class Transformer(nn.Module):
         """Class logits, (B, C)."""
         x, _ = self.states(tokens)[-1]
         return self.head(self.norm(x)[0].mean(dim=-2))
+
+
+@converter(Transformer)
+def _convert(model: Transformer, options: ResidualOptions) -> None:
+    for block in model.blocks:
+        own = block.residual
+        block.residual = options.build(own.dim, model.head.weight, own.tau, own.form)
 
 
 def _add(x: Tensor, velocity: Tensor | None, dx: Tensor, dv: Tensor | None) -> Pair:

@@ -14,6 +14,7 @@ from timm.models import register_model
 from timm.models.vision_transformer import Block, VisionTransformer
 from torch import Tensor, nn
 
+from wavy.hosts.conversion import ResidualOptions, converter
 from wavy.hosts.timm_layers import mlp_pair, norm_pair, path_mask
 from wavy.layers import Pair
 from wavy.residual import Residual
@@ -108,6 +109,17 @@ class WavyVisionTransformer(VisionTransformer):
     def forward_intermediates(self, x: Tensor, *args: object, **kwargs: object) -> object:
         """As timm's; the memory passes from block to block beside the states that timm collects."""
         return VisionTransformer.forward_intermediates(_StatesOnly(self), x, *args, **kwargs)
+
+
+@converter(VisionTransformer, WavyVisionTransformer)
+def _convert(model: VisionTransformer, options: ResidualOptions) -> None:
+    for block in model.blocks:
+        if type(block) not in (Block, WavyViTBlock):
+            raise ValueError(f"model: found blocks of class {type(block).__name__}, allowed timm's Block")
+        block.__class__ = WavyViTBlock
+        block.residual = options.build(model.embed_dim, like=block.mlp.fc2.weight)
+    model.__class__ = WavyVisionTransformer
+    model.mark_last()
 
 
 class _StatesOnly:
