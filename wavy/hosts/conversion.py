@@ -54,8 +54,8 @@ SUPPORTED = (
 def converter(*classes: type[nn.Module]) -> Callable[[Converter], Converter]:
     """Register a function ``(model, options) -> None`` that gives an instance of exactly these classes new residuals.
 
-    It is called with a copy that shares its parameters and may change it as it likes; ``options.build(dim, like)`` makes
-    the residual of one layer. The blocks must hand the memory on from one to the next (see
+    It is called with a copy that shares the parameters and may change it as it likes; ``options.build(dim, like)``
+    makes the residual of one layer. The blocks must hand the memory on from one to the next (see
     :class:`wavy.residual.Residual`).
     """
 
@@ -97,8 +97,8 @@ def wavify(
     copied = _sharing_copy(model)
     if not _convert(copied, options):
         raise TypeError(
-            f"model: found {type(model).__name__}, allowed {SUPPORTED}, or a module that holds one of them; for blocks of "
-            "your own call wavy.Residual in them: (x, memory) -> (x, memory), and register their model's class with "
+            f"model: found {type(model).__name__}, allowed {SUPPORTED}, or a module that holds one of them; for "
+            "blocks of your own call wavy.Residual in them: (x, memory) -> (x, memory), and register their model's class with "
             "wavy.hosts.conversion.converter"
         )
     return copied
