@@ -98,8 +98,8 @@ def wavify(
     if not _convert(copied, options):
         raise TypeError(
             f"model: found {type(model).__name__}, allowed {SUPPORTED}, or a module that holds one of them; for "
-            "blocks of your own call wavy.Residual in them: (x, memory) -> (x, memory), and register their model's class with "
-            "wavy.hosts.conversion.converter"
+            "blocks of your own call wavy.Residual in them: (x, memory) -> (x, memory), and register their model's "
+            "class with wavy.hosts.conversion.converter"
         )
     return copied
 
