@@ -103,8 +103,10 @@ def test_what_does_not_fit_is_listed(change, message):
     [
         ("bert", {"hidden_size": 6}, "hparams: found no vocab_size, num_hidden_layers"),
         ("bert", SMALL_BERT | {"residual_type": "heat"}, "residual_type: found 'heat', allowed diffuse, wave, mix"),
-        ("bert", SMALL_BERT | {"num_attention_heads": 4}, "num_attention_heads: found 4, allowed a divisor of 6"),
+        ("bert", SMALL_BERT | {"num_attention_heads": 4}, "num_attention_heads: found 4, allowed a divisor of hidden"),
         ("vit", SMALL_VIT | {"patch_size": 3}, "patch_size: found 3, allowed a divisor of img_size = 8"),
+        ("vit", SMALL_VIT | {"num_heads": 0}, "num_heads: found 0, allowed a whole number >= 1"),
+        ("featscale", {"dim": 6, "num_heads": 4}, "num_heads: found 4, allowed a divisor of the width = 6"),
         ("vit", SMALL_VIT | {"tau": 0.2}, "hparams: found tau, allowed img_size"),
     ],
 )

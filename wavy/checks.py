@@ -21,6 +21,23 @@ def check_choice(name: str, value: object, allowed: Iterable[str]) -> None:
         raise ValueError(f"{name}: found {value!r}, allowed {', '.join(allowed)}")
 
 
+def check_divisor(name: str, value: object, whole_name: str, whole: int) -> None:
+    """Check that ``value`` heads, patches or the like share ``whole`` evenly.
+
+    Args:
+        name: of the argument, for the message.
+        value: what was given.
+        whole_name: name of what it must divide.
+        whole: what it must divide.
+
+    Raises:
+        ValueError: ``value`` is not a whole number >= 1, or does not divide ``whole``.
+    """
+    check_width(name, value)
+    if whole % value:
+        raise ValueError(f"{name}: found {value}, allowed a divisor of {whole_name} = {whole}")
+
+
 def check_width(name: str, value: object) -> None:
     """Check that ``value`` can be a number of channels.
 

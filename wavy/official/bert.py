@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from wavy.checks import check_choice
+from wavy.checks import check_choice, check_divisor
 from wavy.official.joint import JointLN, joint_mlp
 
 RESIDUAL_TYPES = ("diffuse", "wave", "mix")
@@ -190,8 +190,7 @@ def build(
     Source: published code of Wavy Transformer.
     """
     check_choice("residual_type", residual_type, RESIDUAL_TYPES)
-    if hidden_size % num_attention_heads:
-        raise ValueError(f"num_attention_heads: found {num_attention_heads}, allowed a divisor of {hidden_size}")
+    check_divisor("num_attention_heads", num_attention_heads, "hidden_size", hidden_size)
     encoder = _Encoder(
         vocab_size,
         max_position_embeddings,

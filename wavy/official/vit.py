@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from wavy.checks import check_choice
+from wavy.checks import check_choice, check_divisor
 from wavy.official.joint import JointLN, joint_mlp
 
 RESIDUAL_TYPES = ("wave", "wave_without_featscale")
@@ -32,8 +32,7 @@ class Attention(nn.Module):
 
     def __init__(self, dim: int, heads: int, bias: bool) -> None:
         super().__init__()
-        if dim % heads:
-            raise ValueError(f"num_heads: found {heads}, allowed a divisor of {dim}")
+        check_divisor("num_heads", heads, "the width", dim)
         self.heads = heads
         self.qkv = nn.Linear(dim, 3 * dim, bias=bias)
         self.proj = nn.Linear(dim, dim)
@@ -133,8 +132,7 @@ def build(
     Source: published code of Wavy Transformer.
     """
     check_choice("residual_type", residual_type, RESIDUAL_TYPES)
-    if img_size % patch_size:
-        raise ValueError(f"patch_size: found {patch_size}, allowed a divisor of img_size = {img_size}")
+    check_divisor("patch_size", patch_size, "img_size", img_size)
     return PublishedViT(
         img_size,
         patch_size,

@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 from wavy.data import load_graph
 from wavy.experiments.difformer import DifformerRun
 from wavy.hosts.difformer import DIFFormer
+from wavy.training.device import check_device
 from wavy.training.graph import prepare_graph
 from wavy.training.node import NodeFit, fit_node_classifier
 
@@ -40,8 +41,7 @@ def build_difformer(run: DifformerRun, data: Data) -> DIFFormer:
 
 def train_difformer(run: DifformerRun, device: str = "cpu") -> NodeFit:
     """Train the model that ``run`` describes; the same run on the same machine gives the same fit."""
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device: found 'cuda', but torch sees no GPU here; allowed cpu")
+    check_device(device)
     data = run_graph(run, device)
     seed_everything(run.seed)
     model = build_difformer(run, data).to(device)

@@ -9,6 +9,7 @@ from wavy.data.patches import load_digit_patches
 from wavy.diagnostics import layer_profile, spectral_gap, wave_growth
 from wavy.experiments.transformer import TransformerRun
 from wavy.hosts.transformer import Transformer
+from wavy.training.device import check_device
 from wavy.training.sequence import SequenceData, SequenceFit, fit_sequence_classifier, split
 
 #: How many test images the attention of a trained model is looked at.
@@ -48,6 +49,7 @@ def build_transformer(run: TransformerRun) -> Transformer:
 
 def train_transformer(run: TransformerRun, device: str = "cpu") -> SequenceFit:
     """Train the model that ``run`` describes; the same run on the same machine gives the same fit."""
+    check_device(device)
     model = build_transformer(run).to(device)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(run.seed)
