@@ -75,7 +75,7 @@ class Residual(nn.Module):
         self, x: Tensor, ax: Tensor, memory: Tensor | None = None, scale: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """The next state and the next memory, each (..., N, d); ``None`` stays ``None`` for diffusion."""
-        _check_shapes(self.dim, x, ax, memory)
+        _check_shapes(self.dim, x, ax, memory, scale)
         if self.kind == "diffusion":
             return self._diffusion(x, ax, scale), None
         if self.carries_velocity:
@@ -132,7 +132,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _check_shapes(dim: int, x: Tensor, ax: Tensor, memory: Tensor | None) -> None:
+def _check_shapes(dim: int, x: Tensor, ax: Tensor, memory: Tensor | None, scale: Tensor | None) -> None:
     # Shapes are static under compile and export, so this check costs nothing there; values are never looked at.
     if x.shape[-1] != dim:
         raise ValueError(f"x: found {x.shape[-1]} channels in shape {tuple(x.shape)}, allowed (..., N, {dim})")
@@ -140,3 +140,10 @@ def _check_shapes(dim: int, x: Tensor, ax: Tensor, memory: Tensor | None) -> Non
         raise ValueError(f"ax: found shape {tuple(ax.shape)}, allowed that of x, {tuple(x.shape)}")
     if memory is not None and memory.shape != x.shape:
         raise ValueError(f"memory: found shape {tuple(memory.shape)}, allowed that of x, {tuple(x.shape)}")
+    if scale is not None and not _broadcasts(scale.shape, x.shape):
+        raise ValueError(f"scale: found shape {tuple(scale.shape)}, allowed one that broadcasts to {tuple(x.shape)}")
+
+
+def _broadcasts(small: torch.Size, large: torch.Size) -> bool:
+    ends = zip(reversed(small), reversed(large), strict=False)
+    return len(small) <= len(large) and all(own in (1, other) for own, other in ends)
