@@ -289,9 +289,7 @@ wavy.converter(Registered)(convert)
 def test_a_derived_class_is_converted_only_where_it_is_registered(kind):
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     for model in (Derived(layer, 2), nn.Sequential(torch_encoder()[0], Derived(layer, 2))):
-        with pytest.raises(
-            TypeError, match="^model: found Derived, derived from TransformerEncoder, allowed"
-        ) as caught:
+        with pytest.raises(TypeError, match="model: found Derived, derived from TransformerEncoder") as caught:
             wavify(model, kind)
         assert "\n" not in str(caught.value)
     plain, call = made(lambda: (Registered(layer, 2), (normal(0, 2, 5, 8),)))
