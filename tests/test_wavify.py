@@ -176,8 +176,7 @@ def test_training_the_one_trains_the_other(make, kind):
 def test_modes_hooks_and_attributes_are_kept(make, kind):
     plain, call = made(make)
     seen = []
-    plain.train()
-    list(plain.children())[-1].eval()
+    list(plain.children())[-1].train()
     plain.register_forward_hook(lambda module, *_: seen.append(module))
     plain.note = {"about": "this model"}
     modes = {name: module.training for name, module in plain.named_modules()}
@@ -210,7 +209,7 @@ def test_a_model_without_data_stays_without(make):
 
 
 class Holder(nn.Module):
-    """A user's model: two supported ones, the first used twice, and a tied weight."""
+    """A user's model: two supported ones, the first used twice, a tied weight and a buffer."""
 
     def __init__(self):
         super().__init__()
@@ -218,9 +217,10 @@ class Holder(nn.Module):
         self.parts = nn.ModuleDict({"again": nn.Sequential(self.first), "second": torch_encoder(True)[0]})
         self.embed, self.head = nn.Linear(8, 8, bias=False), nn.Linear(8, 8, bias=False)
         self.head.weight = self.embed.weight
+        self.register_buffer("scale", torch.tensor(0.5))
 
     def forward(self, x):
-        return self.head(self.parts["second"](self.parts["again"](self.first(self.embed(x)))))
+        return self.head(self.parts["second"](self.parts["again"](self.first(self.scale * self.embed(x)))))
 
 
 @kinds
@@ -229,9 +229,10 @@ def test_all_supported_models_within_another_are_converted_each_once(kind):
     model = wavify(plain, kind, theta_init=0.5)
     assert type(model) is Holder
     assert model.head.weight is model.embed.weight is plain.embed.weight
+    assert model.scale is plain.scale
     assert model.parts["again"][0] is model.first
     first, second = wavify(plain.first, kind, theta_init=0.5), wavify(plain.parts["second"], kind, theta_init=0.5)
-    x = plain.embed(normal(0, 2, 5, 8))
+    x = plain.scale * plain.embed(normal(0, 2, 5, 8))
     assert torch.equal(call(model), plain.head(second(first(first(x)))))
     assert len(list(model.parameters())) == len(list(plain.parameters())) + 6 * (kind in MIXED_KINDS)
 
@@ -260,8 +261,12 @@ class Model(nn.Module):
         return x
 
 
+CONVERTED = []
+
+
 @wavy.converter(Model)
 def convert_model(model, options):
+    CONVERTED.append(model)
     for block in model.blocks:
         block.residual = options.build(block.residual.dim, like=block.attention.weight)
 
@@ -269,9 +274,11 @@ def convert_model(model, options):
 @kinds
 def test_a_users_own_class_by_its_converter(kind):
     plain, call = made(lambda: (Model(4, 3), (normal(0, 2, 5, 4),)))
-    model = wavify(nn.Sequential(plain), kind, tau=0.5, theta_init=-60)
+    model = wavify(nn.Sequential(plain, nn.Identity(), nn.Sequential(plain)), kind, tau=0.5, theta_init=-60)
+    assert CONVERTED.pop() is model[0] is model[2][0]
+    assert not CONVERTED
     assert [block.residual.kind for block in model[0].blocks] == [kind] * 3
-    assert torch.allclose(call(model), call(plain), rtol=1e-12) == (kind != "full")
+    assert torch.allclose(call(model[0]), call(plain), rtol=1e-12) == (kind != "full")
 
 
 class Derived(nn.TransformerEncoder):
