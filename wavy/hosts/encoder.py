@@ -61,9 +61,9 @@ class WavyTransformerEncoderLayer(nn.TransformerEncoderLayer):
         **kwargs: object,
     ) -> None:
         super().__init__(d_model, nhead, *args, **kwargs)
-        self.join_by(Residual(d_model, residual, tau, theta_init, form).to(self.linear2.weight))
+        self.set_residual(Residual(d_model, residual, tau, theta_init, form).to(self.linear2.weight))
 
-    def join_by(self, residual: Residual) -> None:
+    def set_residual(self, residual: Residual) -> None:
         """Take another residual.
 
         Raises:
@@ -184,7 +184,7 @@ def convert_layers(layers: nn.ModuleList, options: ResidualOptions) -> None:
         if type(layer) not in (nn.TransformerEncoderLayer, WavyTransformerEncoderLayer):
             raise ValueError(f"model: found layers of class {type(layer).__name__}, allowed TransformerEncoderLayer")
         layer.__class__ = WavyTransformerEncoderLayer
-        layer.join_by(options.build(layer.self_attn.embed_dim, like=layer.linear2.weight))
+        layer.set_residual(options.build(layer.self_attn.embed_dim, like=layer.linear2.weight))
     mark_last(layers)
 
 
