@@ -250,6 +250,17 @@ def test_another_activation_does_where_no_velocity_passes(activation, found, kin
     assert type(plain) is nn.TransformerEncoder
 
 
+@kinds
+def test_another_norm_does_where_no_velocity_passes(kind):
+    plain = stock()
+    plain.layers[1].norm2 = nn.RMSNorm(8).double()
+    if kind in ("full", "mix_full"):
+        with pytest.raises(ValueError, match="norm: found RMSNorm, allowed LayerNorm where a velocity passes"):
+            wavify(plain, kind)
+    else:
+        assert torch.isfinite(wavify(plain, kind)(tokens())).all()
+
+
 @norms
 @kinds
 def test_gradients_are_right(kind, norm_first):
