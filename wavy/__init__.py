@@ -8,14 +8,14 @@ import importlib
 import sys
 import warnings
 
-from wavy.hosts.conversion import wavify
+from wavy.hosts.conversion import converter, wavify
 from wavy.residual import Residual
 
 # PyG 2.8 still calls torch.jit.script while it is imported; nothing that a user of wavy could mend.
 warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated", category=FutureWarning)
 
 __version__ = "0.1.0"
-__all__ = ["Residual", "wavify"]
+__all__ = ["Residual", "converter", "wavify"]
 
 # Who has imported timm already finds wavy's models in its registry.
 if "timm" in sys.modules:
