@@ -42,7 +42,7 @@ CONVERTERS: dict[type[nn.Module], Converter] = {}
 
 #: First part of a class's module -> the hosts to import before looking for a converter.
 HOSTS = {
-    "timm": ("wavy.hosts.vit",),
+    "timm": ("wavy.hosts.vit", "wavy.hosts.cait"),
 }
 
 SUPPORTED = (
