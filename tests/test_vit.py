@@ -1,132 +1,119 @@
-"""timm's models with wavy blocks: timm's own numbers for diffusion, timm's own features for every kind."""
+"""timm's vision transformers with wavy blocks: masks, what is refused, and other residuals for a given model."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-timm = pytest.importorskip("timm")
+from systems import normal
+from timm_kit import SCALES, SMALL, few, images, kinds, small, state, stock, timm
+from wavy import wavify
+from wavy.dynamics import MIXED_KINDS
+from wavy.hosts.vit import WavyViTBlock
 
-from wavy.dynamics import KINDS, MIXED_KINDS  # noqa: E402
-from wavy.hosts import vit  # noqa: E402
+CAUSAL = torch.ones(5, 5, dtype=torch.bool).tril()
+#: Four ways to say that a token attends to those before it.
+MASKS = {
+    "is_causal": {"is_causal": True},
+    "boolean": {"attn_mask": CAUSAL},
+    "added": {"attn_mask": torch.zeros(5, 5, dtype=torch.float64).masked_fill(~CAUSAL, float("-inf"))},
+    "a head": {"attn_mask": CAUSAL.expand(2, 2, 5, 5)},
+}
 
-SMALL = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 5}
-kinds = pytest.mark.parametrize("kind", KINDS)
 
-
-def small(kind, **options):
+def block(kind, **options):
     torch.manual_seed(0)
-    return timm.create_model("wavy_deit_tiny_patch16_224", residual=kind, **SMALL | options).double().eval()
-
-
-def images(batch=2):
-    return torch.randn(batch, 3, 32, 32, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-
-
-@pytest.mark.parametrize("name", ["deit_tiny_patch16_224", "vit_tiny_patch16_224"])
-@pytest.mark.parametrize("train", [False, True])
-def test_diffusion_is_timm_bit_for_bit(name, train):
-    options = SMALL | {"drop_path_rate": 0.2, "proj_drop_rate": 0.1}
-    stock = timm.create_model(name, **options).double().train(train)
-    wavy = timm.create_model(f"wavy_{name}", **options).double().train(train)
-    wavy.load_state_dict(stock.state_dict())
-    found = []
-    for model in (stock, wavy):
-        torch.manual_seed(3)
-        found.append(model(images()))
-    assert torch.equal(*found)
+    made = WavyViTBlock(6, 2, residual=kind, **SCALES | options).double().eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.normal_(0, 0.5)
+    return made
 
 
 @kinds
-def test_stock_weights_load_with_only_theta_missing(kind):
-    stock = timm.create_model("deit_tiny_patch16_224", **SMALL).double()
-    missing, unexpected = small(kind).load_state_dict(stock.state_dict(), strict=False)
-    assert unexpected == []
-    expected = [f"blocks.{i}.residual.theta" for i in range(3)] if kind in MIXED_KINDS else []
-    assert missing == expected
+@pytest.mark.parametrize("mask", MASKS)
+def test_later_tokens_do_not_change_earlier_ones(kind, mask):
+    made, x = block(kind), normal(1, 2, 5, 6)
+    changed = x.clone()
+    changed[:, 3:] = normal(2, 2, 2, 6)
+    outs = []
+    for tokens in (x, changed):
+        out = made(made(tokens, **MASKS[mask]), **MASKS[mask])
+        outs.append(state(out))
+    assert torch.allclose(outs[0][:, :3], outs[1][:, :3], atol=1e-12)
+    assert not torch.allclose(outs[0][:, 3:], outs[1][:, 3:])
+    first = made(x, **MASKS["is_causal"])
+    assert torch.allclose(state(made(x, **MASKS[mask])), state(first), atol=1e-12)
 
 
+@kinds
+def test_padding_is_as_if_it_were_not_there(kind):
+    made, x = block(kind), normal(1, 2, 5, 6)
+    allowed = torch.tensor([True, True, True, False, False]).expand(2, 1, 1, 5)
+    short = made(made(x[:, :3]))
+    padded = made(made(x, attn_mask=allowed), attn_mask=allowed)
+    assert torch.allclose(state(padded)[:, :3], state(short), atol=1e-12)
+
+
+@kinds
+def test_a_whole_model_takes_masks(kind):
+    model = small("vit_tiny_patch16_224", kind, **SCALES)
+    everything = torch.ones(17, 17, dtype=torch.bool)
+    assert torch.allclose(model(images(), attn_mask=everything), model(images()), atol=1e-12)
+    assert not torch.allclose(model(images(), is_causal=True), model(images()))
+
+
+@few
 @pytest.mark.parametrize("kind", MIXED_KINDS)
-def test_very_negative_theta_is_the_stock_model(kind):
-    stock = timm.create_model("deit_tiny_patch16_224", **SMALL).double().eval()
-    wavy = small(kind, theta_init=-60.0)
-    wavy.load_state_dict(stock.state_dict(), strict=False)
-    assert torch.allclose(wavy(images()), stock(images()), atol=1e-12)
+def test_very_negative_theta_is_the_stock_model(name, kind):
+    theirs, ours = stock(name), wavify(stock(name), kind, theta_init=-60.0)
+    assert torch.allclose(ours(images()), theirs(images()), atol=1e-11)
 
 
 @kinds
-def test_intermediates_are_the_states_of_the_forward_pass(kind):
-    model = small(kind)
-    final, states = model.forward_intermediates(images(), output_fmt="NLC")
-    assert torch.equal(model.forward_head(final), model(images()))
-    assert [state.shape for state in states] == [(2, 16, 24)] * 3
-    seen = []
-    hooks = [
-        block.register_forward_hook(lambda m, i, out: seen.append(out[0] if isinstance(out, tuple) else out))
-        for block in model.blocks
-    ]
-    model(images())
-    for hook in hooks:
-        hook.remove()
-    assert all(torch.equal(state, x[:, 1:]) for state, x in zip(states, seen, strict=True))
+@few
+def test_wavify_is_the_registered_model_and_shares_its_weights(name, kind):
+    theirs, registered = stock(name), small(name, kind)
+    converted = wavify(theirs, kind).eval()
+    assert type(converted) is type(registered)
+    assert all(a is b for a, b in zip(theirs.parameters(), _without_theta(converted), strict=True))
+    registered.load_state_dict(converted.state_dict())
+    assert torch.equal(registered(images()), converted(images()))
+    back = wavify(converted, "diffusion")
+    assert torch.equal(back(images()), theirs(images()))
 
 
-@kinds
-def test_checkpointing_changes_no_gradient(kind):
-    def gradients(model, run):
-        model.zero_grad()
-        run(model).square().sum().backward()
-        return [p.grad.clone() for p in model.parameters() if p.grad is not None]
-
-    for run in (lambda m: m(images()), lambda m: m.forward_intermediates(images(), intermediates_only=True)[-1]):
-        model = small(kind).train()
-        plain = gradients(model, run)
-        model.set_grad_checkpointing()
-        again = gradients(model, run)
-        assert len(plain) == len(again)
-        assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(plain, again, strict=True))
+@few
+def test_wavify_keeps_featscale_and_attnscale(name):
+    model = small(name, "full", **SCALES)
+    assert torch.equal(wavify(wavify(model, "light"), "full")(images()), model(images()))
 
 
-@kinds
-def test_features_pruning_and_classifier(kind):
-    features = small(kind, features_only=True)
-    assert [tuple(f.shape) for f in features(images())] == [(2, 24, 4, 4)] * 3
-    model = small(kind)
-    model.reset_classifier(2)
-    assert model.double()(images()).shape == (2, 2)
-    model.prune_intermediate_layers([1])
-    assert model.forward_features(images()).shape == (2, 17, 24)
-    assert all(
-        "theta" in name or name in {"pos_embed", "cls_token", "reg_token", "dist_token"}
-        for name in model.no_weight_decay()
-    )
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"norm_layer": "rmsnorm"}, "residual: found 'full' with RmsNorm and Mlp, allowed LayerNorm and Mlp"),
+        ({"mlp_layer": "SwiGLU"}, "residual: found 'full' with LayerNorm and SwiGLU, allowed LayerNorm and Mlp"),
+        ({"attnscale": True, "attn_layer": "diff"}, "attnscale: found DiffAttention, allowed timm's Attention"),
+        ({"attnscale": True, "scale_attn_norm": True}, "attnscale: found Attention, allowed .* without norm and gate"),
+        ({"features_only": True, "feature_cls": "hook"}, "found arguments that build a FeatureHookNet, allowed Vision"),
+        ({"use_naflex": True}, "found arguments that build a NaFlexVit, allowed VisionTransformer or"),
+        ({"tau": 1.0}, "tau: found 1.0, allowed 0 < tau < 1"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(options, message):
+    if "mlp_layer" in options:
+        options = {"mlp_layer": timm.layers.SwiGLU}
+    with pytest.raises(ValueError, match=message):
+        timm.create_model("wavy_vit_tiny_patch16_224", residual="full", **SMALL | options)
 
 
-@kinds
-def test_autocast_export_and_compile(kind):
-    model, x = small(kind).float(), images().float()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.isfinite(model(x)).all()
-    exported = torch.export.export(model, (x,)).module()
-    assert torch.allclose(exported(x), model(x), atol=1e-5)
-    compiled = torch.compile(model, backend="eager", fullgraph=True)
-    assert torch.allclose(compiled(x), model(x), atol=1e-5)
+def test_blocks_of_another_class_are_refused():
+    parallel = timm.models.vision_transformer.ParallelScalingBlock
+    other = timm.create_model("vit_tiny_patch16_224", block_fn=parallel, **SMALL)
+    with pytest.raises(ValueError, match="model: found blocks of class ParallelScalingBlock, allowed timm's Block"):
+        wavify(other)
 
 
-@pytest.mark.parametrize("kind", ["full", "mix_full"])
-def test_drop_path_skips_state_and_velocity_together(kind):
-    torch.manual_seed(0)
-    block = vit.WavyViTBlock(8, 2, residual=kind, drop_path=0.999999).double().train()
-    x, velocity = torch.randn(2, 4, 5, 8, dtype=torch.float64)
-    after, kept = block((x, velocity))
-    assert torch.equal(after, x)
-    assert torch.equal(kept, velocity)
-
-
-@kinds
-def test_gradients_are_right(kind):
-    torch.manual_seed(0)
-    block = vit.WavyViTBlock(4, 2, residual=kind).double().eval()
-    x, memory = torch.randn(2, 1, 3, 4, dtype=torch.float64, requires_grad=True)
-    inputs = (x,) if kind == "diffusion" else (x, memory)
-    assert torch.autograd.gradcheck(lambda *pair: block(pair if len(pair) > 1 else pair[0]), inputs)
+def _without_theta(model):
+    return [p for name, p in model.named_parameters() if not name.endswith("theta")]

@@ -19,5 +19,5 @@ __all__ = ["Residual", "converter", "wavify"]
 
 # Who has imported timm already finds wavy's models in its registry.
 if "timm" in sys.modules:
-    for _host in ("vit",):
+    for _host in ("vit", "cait"):
         importlib.import_module(f"wavy.hosts.{_host}")

@@ -44,7 +44,8 @@ CONVERTERS: dict[type[nn.Module], Converter] = {}
 
 #: First part of a class's module -> the hosts to import before looking for a converter.
 HOSTS = {
-    "timm": ("wavy.hosts.vit",),
+    "timm": ("wavy.hosts.vit", "wavy.hosts.cait"),
+    "transformers": ("wavy.hosts.bert", "wavy.hosts.gpt2"),
     "torch": ("wavy.hosts.encoder",),
 }
 

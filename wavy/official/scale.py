@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from wavy.hosts.scales import allowed_mean, rescale, scale_heads
 from wavy.official.vit import Attention, Mlp
 
 
@@ -35,8 +36,7 @@ class FeatScaleBlock(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The next state, (B, N, d)."""
         attended = self.attn(self.norm1(x))
-        mean = attended.mean(dim=-2, keepdim=True)
-        x = x + mean * (1 + 2 * self.lamb1) + (attended - mean) * (1 + 2 * self.lamb2)
+        x = x + rescale(attended, allowed_mean(attended), 2 * self.lamb1, 2 * self.lamb2)
         return x + self.mlp.fc2(F.gelu(self.mlp.fc1(self.norm2(x))))
 
 
@@ -59,6 +59,5 @@ class AttnScaleAttention(Attention):
         """Attn(X), (B, N, d)."""
         query, key, value = self.split(x)
         weights = (query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5).softmax(dim=-1)
-        low = 1 / weights.shape[-1]
-        weights = low + (1 + self.lamb[:, None, None]) * (weights - low)
+        weights = scale_heads(weights, weights.mean(dim=-1, keepdim=True), self.lamb)
         return self.proj((weights @ value).transpose(1, 2).flatten(2))

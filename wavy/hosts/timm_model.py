@@ -1,0 +1,109 @@
+"""What timm's models share once their blocks are wavy ones."""
+
+from __future__ import annotations
+
+from timm.models import is_model
+from torch import Tensor, nn
+
+from wavy.hosts.conversion import ResidualOptions
+from wavy.hosts.timm_block import WavyTimmBlock
+
+#: The last parts of the names of the parameters that wavy adds.
+OWN = {"theta", "lamb", "lamb1", "lamb2"}
+
+
+class WavyTimmModel:
+    """A model of timm's with blocks of :class:`wavy.hosts.timm_block.WavyTimmBlock`; ``stock`` is timm's class."""
+
+    stock: type[nn.Module]
+
+    def mark_last(self) -> None:
+        """Let the last block, and no other, hand on the state alone."""
+        for block in self.blocks:
+            block.last = block is self.blocks[-1]
+
+    def no_weight_decay(self) -> set[str]:
+        """timm's names, theta, and the gains of FeatScale and AttnScale."""
+        own = {name for name, _ in self.named_parameters() if name.rpartition(".")[2] in OWN}
+        return super().no_weight_decay() | own
+
+    def prune_intermediate_layers(self, *args: object, **kwargs: object) -> list[int]:
+        """As timm's."""
+        kept = super().prune_intermediate_layers(*args, **kwargs)
+        self.mark_last()
+        return kept
+
+    def forward_intermediates(self, x: Tensor, *args: object, **kwargs: object) -> object:
+        """As timm's; the memory passes from block to block beside the states that timm collects."""
+        return self.stock.forward_intermediates(_StatesOnly(self), x, *args, **kwargs)
+
+
+#: timm's class of a model -> the wavy one.
+Classes = dict[type[nn.Module], type[WavyTimmModel]]
+
+
+class _StatesOnly:
+    """A model whose blocks map states to states, for timm code that looks at the state between two blocks."""
+
+    def __init__(self, model: WavyTimmModel) -> None:
+        self.model, self.memory = model, None
+        self.blocks = [_Carrier(self, block) for block in model.blocks]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.model, name)
+
+
+class _Carrier:
+    """One block; it keeps the memory that it was given, so that checkpointing can run it again."""
+
+    def __init__(self, owner: _StatesOnly, block: WavyTimmBlock) -> None:
+        self.owner, self.block, self.memory, self.ran = owner, block, None, False
+
+    def __call__(self, x: Tensor, **kwargs: object) -> Tensor:
+        if not self.ran:
+            self.memory, self.ran = self.owner.memory, True
+        out = self.block(x if self.memory is None else (x, self.memory), **kwargs)
+        x, self.owner.memory = out if isinstance(out, tuple) else (out, None)
+        return x
+
+
+def convert_model(
+    model: nn.Module,
+    options: ResidualOptions,
+    stock: type[nn.Module],
+    wavy: type[WavyTimmBlock],
+    classes: Classes,
+) -> None:
+    """Give a model of timm's other residuals, in place.
+
+    Args:
+        model: of a stock class or a wavy one.
+        options: which residuals.
+        stock: the class that its blocks have, exactly.
+        wavy: the class that they become.
+        classes: timm's class of a model -> the wavy one.
+
+    Raises:
+        ValueError: blocks of another class, or that cannot carry a velocity.
+    """
+    for block in model.blocks:
+        if type(block) not in (stock, wavy):
+            raise ValueError(f"model: found blocks of class {type(block).__name__}, allowed timm's {stock.__name__}")
+        if type(block) is stock:
+            block.__class__, block.featscale = wavy, None
+        block.set_residual(options.build(model.embed_dim, like=next(block.parameters())))
+    model.__class__ = classes.get(type(model), type(model))
+    model.mark_last()
+    name_as_wavy(model)
+    # What timm saves beside the weights to build the model again.
+    made = model.blocks[0].residual
+    arguments = {"residual": made.kind, "tau": made.tau, "theta_init": made.theta_init, "form": made.form}
+    model._model_args = getattr(model, "_model_args", {}) | arguments
+
+
+def name_as_wavy(model: nn.Module) -> None:
+    """Let timm save the model under its registered name ``wavy_...``, if there is one."""
+    config = getattr(model, "pretrained_cfg", {})
+    name = f"wavy_{config.get('architecture')}"
+    if is_model(name):
+        config["architecture"] = name
