@@ -43,6 +43,7 @@ CONVERTERS: dict[type[nn.Module], Converter] = {}
 #: First part of a class's module -> the hosts to import before looking for a converter.
 HOSTS = {
     "timm": ("wavy.hosts.vit",),
+    "transformers": ("wavy.hosts.bert", "wavy.hosts.gpt2"),
 }
 
 SUPPORTED = (
