@@ -67,6 +67,8 @@ class WavyBertLayer(WavyLayer, BertLayer):
         **kwargs: object,
     ) -> Tensor | Pair:
         """The next state, or state and memory; ``kwargs`` hold the cache, by the name of the library's version."""
+        if hidden_states.shape[0] == 0:
+            return self.hand_on(hidden_states, memory)
         ax = _attend(self.attention, hidden_states, attention_mask=attention_mask, **kwargs)
         x, memory = self.residual(hidden_states, ax, memory)
         x, velocity = normed(self.attention.output.LayerNorm, x, self.velocity(memory))

@@ -63,6 +63,8 @@ class WavyGPT2Block(WavyLayer, GPT2Block):
         **kwargs: object,
     ) -> Tensor | Pair:
         """The next state, or state and memory."""
+        if hidden_states.shape[0] == 0:
+            return self.hand_on(hidden_states, memory)
         # The cache by its place: its name differs between versions of the library.
         ax, _ = self.attn(self.ln_1(hidden_states), cache, attention_mask, **kwargs)
         x, memory = self.residual(hidden_states, ax, memory)
