@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("transformers")
 
-from language_models import close, families, kinds, tokens  # noqa: E402
-
-from wavy.diagnostics import layer_profile  # noqa: E402
-from wavy.diagnostics.state import mean_cosine  # noqa: E402
-from wavy.dynamics import KINDS, MIXED_KINDS  # noqa: E402
+from language_models import close, families, kinds, tokens
+from wavy.diagnostics import layer_profile
+from wavy.diagnostics.state import mean_cosine
+from wavy.dynamics import KINDS, MIXED_KINDS
 
 
 @families
@@ -79,7 +78,9 @@ def test_layer_profile_measures_the_states(family, kind):
     states = model(tokens(), output_hidden_states=True).hidden_states
     profile = layer_profile(model, tokens())
     assert list(profile["tokens"]) == [7, 7, 7]
-    assert close(torch.tensor(profile["cosine"][:2].to_numpy()), torch.stack([mean_cosine(x).mean() for x in states[1:3]]))
+    assert close(
+        torch.tensor(profile["cosine"][:2].to_numpy()), torch.stack([mean_cosine(x).mean() for x in states[1:3]])
+    )
 
 
 @families
@@ -175,7 +176,7 @@ def test_options_are_checked_with_one_line(family):
             setattr(config, name, value)
         with pytest.raises(ValueError, match="found"):
             family.wavy(config)
-    with pytest.raises(ValueError, match="^config: found .*2?Config, allowed Wavy"):
+    with pytest.raises(ValueError, match=r"^config: found .*2?Config, allowed Wavy"):
         family.wavy(family.stock_config())
 
 
@@ -188,5 +189,3 @@ def test_activations_without_ffn_v(family, kind):
         return
     with pytest.raises(ValueError, match=f"^{name}: found 'mish', allowed gelu, .* with residual {kind}$"):
         family.make(kind, **{name: "mish"})
-
-

@@ -8,7 +8,7 @@ lambda adds ``bert.encoder.layer.i.residual.theta``.
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import (
     AutoModel,
     AutoModelForCausalLM,
@@ -55,6 +55,9 @@ class WavyBertLayer(WavyLayer, BertLayer):
     Shapes:
         - **hidden_states, memory:** (B, N, d).
         - **encoder_hidden_states:** (B, M, d).
+
+    Raises:
+        ValueError: ``encoder_hidden_states`` for a decoder without cross attention.
     """
 
     def forward(
@@ -73,9 +76,9 @@ class WavyBertLayer(WavyLayer, BertLayer):
         x, memory = self.residual(hidden_states, ax, memory)
         x, velocity = normed(self.attention.output.LayerNorm, x, self.velocity(memory))
         if self.is_decoder and encoder_hidden_states is not None:
+            cross = self.cross()
             other = {"encoder_hidden_states": encoder_hidden_states, "attention_mask": encoder_attention_mask}
-            ax = _attend(self.crossattention, x, **other, **kwargs)
-            x, velocity = normed(self.crossattention.output.LayerNorm, x + ax, velocity)
+            x, velocity = normed(cross.output.LayerNorm, x + _attend(cross, x, **other, **kwargs), velocity)
         x, velocity = self._feed_forward(x, velocity)
         return self.hand_on(x, memory if velocity is None else velocity)
 
@@ -107,9 +110,9 @@ class WavyBertPreTrainedModel(WavyPreTrained, BertPreTrainedModel):
     config_class = WavyBertConfig
     layer_classes = (BertLayer, WavyBertLayer)
     activation_field = "hidden_act"
-    _no_split_modules = ["BertEmbeddings", "WavyBertLayer"]
+    _no_split_modules = ("BertEmbeddings", "WavyBertLayer")
 
-    def layers(self):
+    def layers(self) -> nn.ModuleList:
         """``encoder.layer``."""
         return self.base_model.encoder.layer
 

@@ -7,7 +7,7 @@ lambda adds ``transformer.h.i.residual.theta``.
 
 from __future__ import annotations
 
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import (
     AutoModel,
     AutoModelForCausalLM,
@@ -69,10 +69,8 @@ class WavyGPT2Block(WavyLayer, GPT2Block):
         ax, _ = self.attn(self.ln_1(hidden_states), cache, attention_mask, **kwargs)
         x, memory = self.residual(hidden_states, ax, memory)
         if encoder_hidden_states is not None:
-            if not hasattr(self, "crossattention"):
-                raise ValueError("encoder_hidden_states: found a tensor, allowed None without config.add_cross_attention")
-            other = (encoder_hidden_states, encoder_attention_mask)
-            x = x + self.crossattention(self.ln_cross_attn(x), cache, attention_mask, *other)[0]
+            cross, other = self.cross(), (encoder_hidden_states, encoder_attention_mask)
+            x = x + cross(self.ln_cross_attn(x), cache, attention_mask, *other)[0]
         velocity = self.velocity(memory)
         if velocity is None:
             return self.hand_on(x + self.mlp(self.ln_2(x)), memory)
@@ -88,9 +86,9 @@ class WavyGPT2PreTrainedModel(WavyPreTrained, GPT2PreTrainedModel):
     config_class = WavyGPT2Config
     layer_classes = (GPT2Block, WavyGPT2Block)
     activation_field = "activation_function"
-    _no_split_modules = ["WavyGPT2Block"]
+    _no_split_modules = ("WavyGPT2Block",)
 
-    def layers(self):
+    def layers(self) -> nn.ModuleList:
         """``h``."""
         return self.base_model.h
 

@@ -47,6 +47,12 @@ class WavyLayer(nn.Module):
         x, memory = hidden_states if isinstance(hidden_states, tuple) else (hidden_states, None)
         return super().__call__(x, memory, *args, **kwargs)
 
+    def cross(self) -> nn.Module:
+        """The cross attention; ValueError where the layer has none."""
+        if not hasattr(self, "crossattention"):
+            raise ValueError("encoder_hidden_states: found a tensor, allowed None without config.add_cross_attention")
+        return self.crossattention
+
     def velocity(self, memory: Tensor | None) -> Tensor | None:
         """The memory where it is a velocity that somebody will read, to be carried through norm and mlp."""
         return memory if self.residual.carries_velocity and not self.last else None

@@ -113,7 +113,9 @@ class WavyPreTrained:
         name = getattr(self.config, self.activation_field)
         if residual.carries_velocity and name not in ACTIVATION_NAMES:
             allowed = ", ".join(ACTIVATION_NAMES)
-            raise ValueError(f"{self.activation_field}: found {name!r}, allowed {allowed} with residual {residual.kind}")
+            raise ValueError(
+                f"{self.activation_field}: found {name!r}, allowed {allowed} with residual {residual.kind}"
+            )
         return ACTIVATION_NAMES.get(name)
 
     def _init_weights(self, module: nn.Module) -> None:
