@@ -1,0 +1,99 @@
+"""A layer of a language model with any residual kind: what the hosts for Bert and GPT-2 share."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+from wavy.hosts.timm_layers import norm_pair
+from wavy.layers import ACTIVATIONS, Pair, shared_dropout
+from wavy.residual import Residual
+
+#: The activations of transformers that have an FFN_v: name in a config -> name in :data:`wavy.layers.ACTIVATIONS`.
+ACTIVATION_NAMES = {
+    "gelu": "gelu",
+    "gelu_python": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_accurate": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_python_tanh": "gelu_tanh",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+}
+
+
+class WavyLayer(nn.Module):
+    """A layer whose first argument is a state or, where the residual has a memory, the pair (state, memory).
+
+    It comes before the library's layer among the bases. ``forward`` takes state and memory apart; the last layer of a
+    model hands on the state alone. Whoever changes a model's list of layers calls its ``mark_last`` afterwards.
+
+    Attributes:
+        residual: the layer's :class:`wavy.residual.Residual`.
+        activation: name of phi in :data:`wavy.layers.ACTIVATIONS`; read only by the kinds that carry a velocity.
+        last: whether this is the last layer.
+    """
+
+    residual: Residual
+    activation: str | None = None
+    last = False
+
+    def __call__(self, hidden_states: Tensor | Pair, *args: object, **kwargs: object) -> Tensor | Pair:
+        # Unpacked here, before the library's checkpointing: with use_reentrant=True it sees no tensors inside a tuple.
+        x, memory = hidden_states if isinstance(hidden_states, tuple) else (hidden_states, None)
+        return super().__call__(x, memory, *args, **kwargs)
+
+    def cross(self) -> nn.Module:
+        """The cross attention; ValueError where the layer has none."""
+        if not hasattr(self, "crossattention"):
+            raise ValueError("encoder_hidden_states: found a tensor, allowed None without config.add_cross_attention")
+        return self.crossattention
+
+    def velocity(self, memory: Tensor | None) -> Tensor | None:
+        """The memory where it is a velocity that somebody will read, to be carried through norm and mlp."""
+        return memory if self.residual.carries_velocity and not self.last else None
+
+    def hand_on(self, x: Tensor, memory: Tensor | None) -> Tensor | Pair:
+        """What the next layer gets."""
+        return x if self.last or memory is None else (x, memory)
+
+
+def normed(norm: nn.LayerNorm, x: Tensor, velocity: Tensor | None) -> Pair:
+    """LN of the state and, where there is a velocity, LN_v of it (:eq:`eq-ln-velocity`), each (..., d)."""
+    return (norm(x), None) if velocity is None else norm_pair(norm, x, velocity)
+
+
+def mlp_pair(
+    x: Tensor, velocity: Tensor, first: nn.Module, activation: str, second: nn.Module, dropout: nn.Dropout
+) -> Pair:
+    """FFN of a state and FFN_v of its velocity, :eq:`eq-ffn-velocity`, with one dropout mask for both.
+
+    Args:
+        x: state, (..., d).
+        velocity: same shape.
+        first: affine map from d to the hidden channels: ``nn.Linear``, ``Conv1D``, or a module that stands for one.
+        activation: name of phi in :data:`wavy.layers.ACTIVATIONS`.
+        second: affine map back to d.
+        dropout: after the second map.
+
+    Returns:
+        Both, (..., d).
+    """
+    phi, phi_prime_times = ACTIVATIONS[activation]
+    hidden = first(x)
+    along = phi_prime_times(_linear_part(first, velocity), hidden)
+    return shared_dropout(second(phi(hidden)), _linear_part(second, along), dropout.p, dropout.training)
+
+
+def _linear_part(affine: nn.Module, along: Tensor) -> Tensor:
+    """The product with an affine map's matrix, without its bias."""
+    if type(affine) is nn.Linear:
+        return F.linear(along, affine.weight)
+    if type(affine) is Conv1D:
+        return along @ affine.weight
+    # Adapters and the like have no single matrix; an affine map less its value at zero is linear.
+    return affine(along) - affine(torch.zeros_like(along))
