@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from wavy.layers import ACTIVATIONS, velocity_norm
+from wavy.layers import mlp_pair, norm_pair
 
 
 class JointLN(nn.Module):
@@ -23,13 +22,9 @@ class JointLN(nn.Module):
 
     def forward(self, x: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
         """Both, (..., d)."""
-        normed = F.layer_norm(x, self.gamma.shape, self.gamma, self.beta, self.eps)
-        return normed, velocity_norm(x, velocity, self.gamma, self.eps)
+        return norm_pair(x, velocity, self.gamma, self.beta, self.eps)
 
 
 def joint_mlp(x: Tensor, velocity: Tensor, first: nn.Linear, second: nn.Linear) -> tuple[Tensor, Tensor]:
     """The mlp with gelu (erf) of a state and FFN_v of its velocity, (..., d)."""
-    phi, phi_prime_times = ACTIVATIONS["gelu"]
-    hidden = first(x)
-    along = phi_prime_times(F.linear(velocity, first.weight), hidden)
-    return second(phi(hidden)), F.linear(along, second.weight)
+    return mlp_pair(x, velocity, (first.weight, first.bias), (second.weight, second.bias))

@@ -1,6 +1,6 @@
 "use strict";
 
-/** LayerNorm and mlp of one token with their velocities, as in wavy/layers.py; the activation is GELU. */
+/** LayerNorm and mlp of one token with their velocities, as in wavy/layers/; the activation is GELU. */
 const Layers = (() => {
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const product = (row, matrix) => matrix[0].map((_, k) => row.reduce((sum, v, j) => sum + v * matrix[j][k], 0));
