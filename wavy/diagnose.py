@@ -83,10 +83,13 @@ def diagnose(
             sample = sample_for(loaded, source, limit, length, seed)
             profiles[name] = _profile(loaded, sample)
             _tell(profiles[name], sample.left_out)
-        if csv:
-            pd.concat(profiles.values()).to_csv(csv, index=False)
-        if plot:
-            plot_profiles(profiles).savefig(plot)
+        try:
+            if csv:
+                pd.concat(profiles.values()).to_csv(csv, index=False)
+            if plot:
+                plot_profiles({_label(profile): profile for profile in profiles.values()}).savefig(plot)
+        except OSError as error:
+            raise ValueError(f"{error.filename}: cannot be written ({error.strerror})") from None
 
 
 def _profile(loaded: LoadedModel, sample: Sample) -> pd.DataFrame:
@@ -122,6 +125,12 @@ def _tell(profile: pd.DataFrame, left_out: tuple[str, ...]) -> None:
     model, weights, given = profile.loc[0, FACTS]
     typer.echo(f"{model}, {weights}; {given}")
     typer.echo(f"{profile_table(profile.drop(columns=FACTS))}\n")
+
+
+def _label(profile: pd.DataFrame) -> str:
+    """What the figure calls a model; of a long path it keeps the end."""
+    model, weights, _ = profile.loc[0, FACTS]
+    return f"{model if len(model) <= 60 else '...' + model[-57:]}, {weights.partition(',')[0]}"
 
 
 def _setting(text: str) -> tuple[str, object]:

@@ -18,8 +18,8 @@ LABELS = {
     "node_variance": "node variance",
 }
 
-#: Measures that run over powers of ten.
-LOGARITHMIC = ("dirichlet_energy", "node_variance")
+#: Measures whose values may run over powers of ten.
+ENERGIES = ("dirichlet_energy", "node_variance")
 
 #: Colour and marker of each model in turn; the colours are Okabe and Ito's, told apart by the colour-blind.
 STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"))
@@ -37,7 +37,8 @@ def profile_table(profile: pd.DataFrame) -> str:
 def plot_profiles(profiles: dict[str, pd.DataFrame]) -> Figure:
     """Draw layer profiles: one panel a measure, layers to the right, one line a model.
 
-    The energies stand on a logarithmic axis, where over-smoothing at a steady rate is a straight line.
+    The axes hold 0, and 1 for the cosine, so that a small change looks small. Where an energy changes by a factor of
+    ten or more, its axis is logarithmic: over-smoothing at a steady rate is a straight line there.
 
     Args:
         profiles: name of a model -> its profile from :func:`wavy.diagnostics.layer_profile`; four at most.
@@ -61,7 +62,7 @@ def plot_profiles(profiles: dict[str, pd.DataFrame]) -> Figure:
         panel.set_xlabel("layer", fontsize=13)
         panel.xaxis.get_major_locator().set_params(integer=True)
     handles = panels.flat[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper left", ncols=len(profiles), frameon=False, fontsize=12)
+    figure.legend(*handles, loc="outside upper left", frameon=False, fontsize=12)
     return figure
 
 
@@ -70,8 +71,12 @@ def _draw(panel: Axes, profiles: dict[str, pd.DataFrame], measure: str) -> None:
         spacing = max(1, len(profile) // 16)  # a marker on every layer of a deep model would hide the line
         style = {"color": colour, "marker": marker, "markevery": spacing, "markersize": 5, "linewidth": 2}
         panel.plot(profile["layer"], profile[measure], label=name, **style)
-    if measure in LOGARITHMIC and all((profile[measure] > 0).all() for profile in profiles.values()):
+    values = pd.concat(profile[measure] for profile in profiles.values())
+    if measure in ENERGIES and 0 < 10 * values.min() <= values.max():
         panel.set_yscale("log")
+    else:
+        top = 1 if measure == "cosine" else 1.1 * values.max() or 1
+        panel.set_ylim(min(0, 1.1 * values.min()), top)
     panel.set_ylabel(LABELS[measure], fontsize=13)
     panel.tick_params(labelsize=11)
     panel.grid(color="#dddddd")

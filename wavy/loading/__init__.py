@@ -35,7 +35,12 @@ def load_any(name_or_path: str | Path, random: bool = False, seed: int = 0, **op
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         loaded = _find(str(name_or_path), random, options)
-    return replace(loaded, weights=f"random weights, seed {seed}") if random else loaded
+    changed = ", ".join(f"{key}={value}" for key, value in options.items())
+    return replace(
+        loaded,
+        name=f"{loaded.name} ({changed})" if changed else loaded.name,
+        weights=f"random weights, seed {seed}" if random else loaded.weights,
+    )
 
 
 def _find(name: str, random: bool, options: dict[str, object]) -> LoadedModel:

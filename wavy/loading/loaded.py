@@ -63,7 +63,7 @@ class LoadedModel:
     """A model that is ready to be looked at.
 
     Args:
-        name: as it was asked for.
+        name: as it was asked for, with the options that were changed.
         model: what is called with one batch of inputs.
         weights: where they come from, in words.
         takes: the kind of input.

@@ -40,11 +40,13 @@ def prepare_images(transformers: Any, config: Any, folder: Path) -> Callable[[li
     from torchvision.transforms import v2  # noqa: PLC0415 (of the extra ``hosts``)
 
     size = getattr(config, "image_size", 224)
-    steps = [
-        v2.Resize(size if isinstance(size, int) else min(size)),
-        v2.CenterCrop(size),
-        v2.PILToTensor(),
-        v2.ToDtype(torch.float32, scale=True),
-    ]
-    transform = v2.Compose([*steps, v2.Normalize([0.5] * 3, [0.5] * 3)])
+    transform = v2.Compose(
+        [
+            v2.Resize(size if isinstance(size, int) else min(size)),
+            v2.CenterCrop(size),
+            v2.PILToTensor(),
+            v2.ToDtype(torch.float32, scale=True),
+            v2.Normalize([0.5] * 3, [0.5] * 3),
+        ]
+    )
     return lambda images: torch.stack([transform(image) for image in images])

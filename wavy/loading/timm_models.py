@@ -39,8 +39,10 @@ def load_by_name(name: str, random: bool, options: dict[str, object]) -> LoadedM
     try:
         model = _create(name, options, pretrained=not random)
     except (OSError, RuntimeError) as error:
+        if random:
+            raise ValueError(f"{name}: cannot be built ({short(error)})") from None
         raise ValueError(
-            f"{name}: pretrained weights cannot be had ({short(error)}); random ones are taken with --random"
+            f"{name}: pretrained weights cannot be had or do not fit ({short(error)}); --random takes random ones"
         ) from None
     return _loaded(name, model, "pretrained weights")
 

@@ -30,7 +30,7 @@ def load_from_folder(name: str, folder: Path, random: bool, options: dict[str, o
             config.json, weights missing in the layers, or a model that takes neither text nor images.
     """
     with _transformers(name) as transformers:
-        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if unknown := [key for key in options if not hasattr(config, key)]:
         raise ValueError(f"{name}: found no {', '.join(unknown)} in its config.json, allowed what stands there")
     with _transformers(name) as transformers:

@@ -11,8 +11,13 @@ from wavy.samples.sample import Sample
 
 __all__ = ["Sample", "Source", "sample_for"]
 
-#: Kind of input -> the option that gives it, for messages.
-OPTIONS = {ImageInput: "--images", TextInput: "--text", GraphInput: "--graph"}
+#: Kind of input -> what it is called, and the options that say more of it.
+KINDS = {
+    ImageInput: ("images", ("--images",)),
+    TextInput: ("text", ("--text", "--length")),
+    GraphInput: ("a graph", ("--graph",)),
+    PatchInput: ("images in patches, built-in ones alone", ()),
+}
 
 
 @dataclass(frozen=True)
@@ -46,11 +51,11 @@ def sample_for(
         ValueError: a source of another kind than the model takes, or one that cannot be read.
     """
     takes = loaded.takes
-    given = {"--images": source.images, "--text": source.text, "--graph": source.graph}
-    wrong = [option for option, value in given.items() if value is not None and option != OPTIONS.get(type(takes))]
-    if wrong:
-        allowed = OPTIONS.get(type(takes), "the built-in input alone")
-        raise ValueError(f"{loaded.name}: found {', '.join(wrong)}, allowed {allowed}, which is what the model takes")
+    kind, options = KINDS[type(takes)]
+    given = {"--images": source.images, "--text": source.text, "--length": length, "--graph": source.graph}
+    if wrong := [option for option, value in given.items() if value is not None and option not in options]:
+        allowed = f", allowed {' and '.join(options)}" if options else ""
+        raise ValueError(f"{loaded.name}: found {', '.join(wrong)} for a model that takes {kind}{allowed}")
     match takes:  # what a kind of input needs is imported for it alone
         case ImageInput():
             from wavy.samples.images import image_input
