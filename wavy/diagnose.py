@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,13 +16,6 @@ from wavy.companion.commands import one_line_errors
 
 if TYPE_CHECKING:
     import pandas as pd
-    from torch import nn
-
-    from wavy.loading import LoadedModel
-    from wavy.samples import Sample
-
-#: What is the same for all layers of a model.
-FACTS = ["model", "weights", "input"]
 
 #: What a figure may be written as.
 FORMATS = (".png", ".svg", ".pdf")
@@ -72,16 +65,17 @@ def diagnose(
         from wavy.diagnostics.report import plot_profiles
         from wavy.loading import load_any
         from wavy.samples import Source, sample_for
+        from wavy.samples.profile import model_profile
 
-        options, source = dict(map(_setting, p or [])), Source(images, text, graph)
+        options, source = _settings(p or []), Source(images, text, graph)
         _check_outputs(csv, plot)
         if against == model:
             raise ValueError(f"--against: found {model} again, allowed another model")
         profiles: dict[str, pd.DataFrame] = {}
         for name in filter(None, (model, against)):
-            loaded = load_any(name, random, seed, **(options if name == model else {}))
+            loaded = load_any(name, options if name == model else {}, random, seed)
             sample = sample_for(loaded, source, limit, length, seed)
-            profiles[name] = _profile(loaded, sample)
+            profiles[name] = model_profile(loaded, sample)
             _tell(profiles[name], sample.left_out)
         try:
             if csv:
@@ -92,33 +86,9 @@ def diagnose(
             raise ValueError(f"{error.filename}: cannot be written ({error.strerror})") from None
 
 
-def _profile(loaded: LoadedModel, sample: Sample) -> pd.DataFrame:
-    """The layer profile, after the columns model, weights and input, which are the same in all rows."""
-    import pandas as pd
-
-    from wavy.diagnostics.profile import find_blocks, layer_profile
-    from wavy.loading.loaded import short
-
-    try:
-        blocks = find_blocks(loaded.model) if loaded.blocks is None else loaded.blocks
-        with ExitStack() as stack:
-            for block in blocks:
-                stack.callback(block.register_forward_hook(_refuse_maps).remove)
-            profile = layer_profile(loaded.model, *sample.inputs, blocks=blocks)
-    except Exception as error:  # whatever a model from elsewhere says about its input
-        raise ValueError(f"{loaded.name}: cannot be measured on {sample.description} ({short(error)})") from error
-    facts = {"model": loaded.name, "weights": loaded.weights, "input": sample.description}
-    return pd.DataFrame(facts, index=profile.index).join(profile)
-
-
-def _refuse_maps(module: nn.Module, _inputs: object, output: object) -> None:
-    shape = tuple(getattr(output, "shape", ()))
-    if len(shape) > 3:
-        raise ValueError(f"{type(module).__name__} hands on a map of shape {shape}, allowed tokens (B, N, d)")
-
-
 def _tell(profile: pd.DataFrame, left_out: tuple[str, ...]) -> None:
     from wavy.diagnostics.report import profile_table
+    from wavy.samples.profile import FACTS
 
     for file in left_out:
         typer.echo(f"wavy: {file} cannot be read as an image and is left out", err=True)
@@ -129,21 +99,30 @@ def _tell(profile: pd.DataFrame, left_out: tuple[str, ...]) -> None:
 
 def _label(profile: pd.DataFrame) -> str:
     """What the figure calls a model; of a long path it keeps the end."""
+    from wavy.samples.profile import FACTS
+
     model, weights, _ = profile.loc[0, FACTS]
     return f"{model if len(model) <= 60 else '...' + model[-57:]}, {weights.partition(',')[0]}"
 
 
-def _setting(text: str) -> tuple[str, object]:
-    """A name and its value: JSON or a Python literal where it is one, else the text itself."""
-    name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise ValueError(f"-p: found {text!r}, allowed NAME=VALUE")
+def _settings(given: list[str]) -> dict[str, object]:
+    """The values by name: JSON or Python literals where they are some, else texts."""
+    settings: dict[str, object] = {}
+    for setting in given:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.isidentifier() or name in settings:
+            raise ValueError(f"-p: found {setting!r}, allowed NAME=VALUE, each name once")
+        settings[name] = _value(text)
+    return settings
+
+
+def _value(text: str) -> object:
     for read in (json.loads, ast.literal_eval):
         try:
-            return name, read(value)
+            return read(text)
         except (ValueError, SyntaxError):
             pass
-    return name, value
+    return text
 
 
 def _check_outputs(csv: Path | None, plot: Path | None) -> None:

@@ -16,7 +16,9 @@ from wavy.loading.saved import load, save
 __all__ = ["LoadedModel", "load", "load_any", "save"]
 
 
-def load_any(name_or_path: str | Path, random: bool = False, seed: int = 0, **options: object) -> LoadedModel:
+def load_any(
+    name_or_path: str | Path, options: dict[str, object] | None = None, random: bool = False, seed: int = 0
+) -> LoadedModel:
     """Load a model of any supported library, with what is needed to feed it.
 
     A folder is what :func:`save`, ``save_pretrained`` of transformers or ``timm.models.save_for_hf`` wrote. What is no
@@ -25,13 +27,14 @@ def load_any(name_or_path: str | Path, random: bool = False, seed: int = 0, **op
 
     Args:
         name_or_path: see above.
+        options: arguments of the model, for instance ``{"residual": "light"}``.
         random: random weights in place of the pretrained or saved ones.
         seed: of everything that is drawn.
-        **options: arguments of the model, for instance ``residual``.
 
     Raises:
         ValueError: no such model, or one that cannot be built or loaded; always one line.
     """
+    options = options or {}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         loaded = _find(str(name_or_path), random, options)

@@ -53,13 +53,13 @@ def load_from_folder(name: str, folder: Path, config: dict, random: bool, option
     Raises:
         ValueError: an unknown architecture, or weights that do not fit it.
     """
-    timm, architecture = timm_with_wavy(), config["architecture"]
-    arguments = {"num_classes": config.get("num_classes"), **config.get("model_args", {})}
+    timm, architecture = timm_with_wavy(), str(config["architecture"])
+    arguments = {"num_classes": config.get("num_classes"), **(config.get("model_args") or {})}
     if "residual" in arguments and timm.is_model(f"wavy_{architecture}"):
         architecture = f"wavy_{architecture}"  # timm notes the name of its own model that wavy's is built on
     if not timm.is_model(architecture):
         raise ValueError(f"{folder}: timm {timm.__version__} has no architecture {architecture!r}")
-    cfg = {**config.get("pretrained_cfg", {}), "architecture": architecture}
+    cfg = {**(config.get("pretrained_cfg") or {}), "architecture": architecture}
     model = _create(architecture, {**arguments, **options}, pretrained_cfg=cfg)
     if not random:
         try:
@@ -80,7 +80,10 @@ def _create(name: str, options: dict[str, object], **kwargs: object) -> nn.Modul
 def _read_weights(folder: Path) -> dict[str, Tensor]:
     if (folder / WEIGHTS).exists() or not (folder / TORCH_WEIGHTS).exists():
         return read_weights(folder / WEIGHTS)
-    return torch.load(folder / TORCH_WEIGHTS, map_location="cpu", weights_only=True)
+    try:
+        return torch.load(folder / TORCH_WEIGHTS, map_location="cpu", weights_only=True)
+    except Exception as error:  # a file from elsewhere may break in many ways
+        raise ValueError(f"{folder / TORCH_WEIGHTS}: cannot be read as weights ({short(error)})") from None
 
 
 def _loaded(name: str, model: nn.Module, weights: str) -> LoadedModel:
@@ -88,6 +91,9 @@ def _loaded(name: str, model: nn.Module, weights: str) -> LoadedModel:
     config = data.resolve_model_data_config(model)
     size = getattr(getattr(model, "patch_embed", None), "img_size", None) or config["input_size"][1:]
     transform = data.create_transform(**{**config, "input_size": (3, *size)})
-    model, blocks = states_of(model, size)
+    try:
+        model, blocks = states_of(model, size)
+    except Exception as error:  # whatever a model of timm's says about an image
+        raise ValueError(f"{name}: does not run on images (3, {size[0]}, {size[1]}) ({short(error)})") from error
     takes = ImageInput(lambda images: torch.stack([transform(image) for image in images]))
     return LoadedModel(name, model, weights, takes, blocks)
