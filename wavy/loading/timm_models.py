@@ -55,8 +55,6 @@ def load_from_folder(name: str, folder: Path, config: dict, random: bool, option
     """
     timm, architecture = timm_with_wavy(), str(config["architecture"])
     arguments = {"num_classes": config.get("num_classes"), **(config.get("model_args") or {})}
-    if "residual" in arguments and timm.is_model(f"wavy_{architecture}"):
-        architecture = f"wavy_{architecture}"  # timm notes the name of its own model that wavy's is built on
     if not timm.is_model(architecture):
         raise ValueError(f"{folder}: timm {timm.__version__} has no architecture {architecture!r}")
     cfg = {**(config.get("pretrained_cfg") or {}), "architecture": architecture}
