@@ -1,4 +1,4 @@
-"""The console command ``wavy``: the companion's commands, and sweeps. Imports are late, so that help stays quick."""
+"""The console command ``wavy``: the companion's commands, sweeps, diagnoses. Imports are late: help stays quick."""
 
 # ruff: noqa: PLC0415
 from __future__ import annotations
@@ -10,8 +10,11 @@ import typer
 
 from wavy.companion.commands import app, one_line_errors
 from wavy.companion.paths import CompanionError, Layout, suggest
+from wavy.diagnose import diagnose
 
 __all__ = ["app"]
+
+app.command()(diagnose)
 
 
 @app.command()

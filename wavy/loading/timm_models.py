@@ -1,0 +1,97 @@
+"""Models of timm, wavy's among them: by name, or from a folder in the layout of ``timm.models.save_for_hf``."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import torch
+from torch import Tensor, nn
+
+from wavy.hosts.conversion import HOSTS
+from wavy.loading.loaded import ImageInput, LoadedModel, require, short
+from wavy.loading.saved import WEIGHTS, read_weights
+from wavy.loading.stages import states_of
+
+#: The weights file that timm writes by default; torch reads it without running anything in it.
+TORCH_WEIGHTS = "pytorch_model.bin"
+
+
+def timm_with_wavy() -> ModuleType:
+    """The module timm, with wavy's models in its registry.
+
+    Raises:
+        ValueError: timm is not installed.
+    """
+    timm = require("timm")
+    for host in HOSTS["timm"]:
+        importlib.import_module(host)
+    return timm
+
+
+def load_by_name(name: str, random: bool, options: dict[str, object]) -> LoadedModel:
+    """A registered model with its pretrained weights, or random ones; these may have to be fetched.
+
+    Raises:
+        ValueError: no pretrained weights, or options that the model does not take.
+    """
+    try:
+        model = _create(name, options, pretrained=not random)
+    except (OSError, RuntimeError) as error:
+        if random:
+            raise ValueError(f"{name}: cannot be built ({short(error)})") from None
+        raise ValueError(
+            f"{name}: pretrained weights cannot be had or do not fit ({short(error)}); --random takes random ones"
+        ) from None
+    return _loaded(name, model, "pretrained weights")
+
+
+def load_from_folder(name: str, folder: Path, config: dict, random: bool, options: dict[str, object]) -> LoadedModel:
+    """The model of a folder, or one of random weights built like it.
+
+    Raises:
+        ValueError: an unknown architecture, or weights that do not fit it.
+    """
+    timm, architecture = timm_with_wavy(), str(config["architecture"])
+    arguments = {"num_classes": config.get("num_classes"), **(config.get("model_args") or {})}
+    if not timm.is_model(architecture):
+        raise ValueError(f"{folder}: timm {timm.__version__} has no architecture {architecture!r}")
+    cfg = {**(config.get("pretrained_cfg") or {}), "architecture": architecture}
+    model = _create(architecture, {**arguments, **options}, pretrained_cfg=cfg)
+    if not random:
+        try:
+            model.load_state_dict(_read_weights(folder))
+        except RuntimeError as error:
+            raise ValueError(f"{folder}: {short(error)}") from None
+    return _loaded(name, model, "saved weights")
+
+
+def _create(name: str, options: dict[str, object], **kwargs: object) -> nn.Module:
+    try:
+        return timm_with_wavy().create_model(name, **kwargs, **options)
+    except (TypeError, ValueError, AssertionError) as error:
+        given = ", ".join(f"{key}={value}" for key, value in options.items())
+        raise ValueError(f"{name}: cannot be built with {given or 'its defaults'} ({short(error)})") from None
+
+
+def _read_weights(folder: Path) -> dict[str, Tensor]:
+    if (folder / WEIGHTS).exists() or not (folder / TORCH_WEIGHTS).exists():
+        return read_weights(folder / WEIGHTS)
+    try:
+        return torch.load(folder / TORCH_WEIGHTS, map_location="cpu", weights_only=True)
+    except Exception as error:  # a file from elsewhere may break in many ways
+        raise ValueError(f"{folder / TORCH_WEIGHTS}: cannot be read as weights ({short(error)})") from None
+
+
+def _loaded(name: str, model: nn.Module, weights: str) -> LoadedModel:
+    data = importlib.import_module("timm.data")
+    config = data.resolve_model_data_config(model)
+    size = getattr(getattr(model, "patch_embed", None), "img_size", None) or config["input_size"][1:]
+    transform = data.create_transform(**{**config, "input_size": (3, *size)})
+    try:
+        model, blocks = states_of(model, size)
+    except Exception as error:  # whatever a model of timm's says about an image
+        raise ValueError(f"{name}: does not run on images (3, {size[0]}, {size[1]}) ({short(error)})") from error
+    takes = ImageInput(lambda images: torch.stack([transform(image) for image in images]))
+    return LoadedModel(name, model, weights, takes, blocks)
