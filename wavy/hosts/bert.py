@@ -34,9 +34,10 @@ from transformers import (
 from transformers.models.bert.modeling_bert import BertAttention, BertLayer
 from transformers.pytorch_utils import apply_chunking_to_forward
 
-from wavy.hosts.transformers_layers import WavyLayer, mlp_pair, normed
+from wavy.hosts.pairs import mlp_pair
+from wavy.hosts.transformers_layers import WavyLayer, normed
 from wavy.hosts.transformers_models import ResidualConfig, WavyPreTrained, register
-from wavy.layers import Pair
+from wavy.layers import Pair, shared_dropout
 
 
 class WavyBertConfig(ResidualConfig, BertConfig):
@@ -94,7 +95,8 @@ class WavyBertLayer(WavyLayer, BertLayer):
 
     def _feed_forward_pair(self, x: Tensor, velocity: Tensor) -> Pair:
         first, second = self.intermediate.dense, self.output.dense
-        dx, dv = mlp_pair(x, velocity, first, self.activation, second, self.output.dropout)
+        pair, dropout = mlp_pair(x, velocity, first, self.activation, second), self.output.dropout
+        dx, dv = shared_dropout(*pair, dropout.p, dropout.training)
         return normed(self.output.LayerNorm, x + dx, velocity + dv)
 
 

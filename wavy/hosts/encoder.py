@@ -10,17 +10,12 @@ from __future__ import annotations
 import copy
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from wavy.hosts.conversion import ResidualOptions, converter
-from wavy.hosts.timm_layers import norm_pair
-from wavy.layers import ACTIVATIONS, Pair, shared_dropout
+from wavy.hosts.pairs import activation_name, mlp_pair, norm_pair
+from wavy.layers import Pair, shared_dropout
 from wavy.residual import Residual
-
-#: Activations, as torch.nn takes them, through which a velocity can pass -> their names in wavy.layers.ACTIVATIONS.
-FUNCTIONS = {F.relu: "relu", torch.relu: "relu", F.gelu: "gelu", F.silu: "silu"}
-MODULES = {nn.ReLU: "relu", nn.SiLU: "silu"}
 
 
 class WavyTransformerEncoderLayer(nn.TransformerEncoderLayer):
@@ -70,7 +65,7 @@ class WavyTransformerEncoderLayer(nn.TransformerEncoderLayer):
             ValueError: the layer has parts that the residual's velocity cannot pass.
         """
         if residual.carries_velocity:
-            _activation(self.activation)
+            activation_name(self.activation)
             for norm in (self.norm1, self.norm2):
                 if not isinstance(norm, nn.LayerNorm):
                     raise ValueError(f"norm: found {type(norm).__name__}, allowed LayerNorm where a velocity passes")
@@ -131,12 +126,9 @@ class WavyTransformerEncoderLayer(nn.TransformerEncoderLayer):
 
     def _mlp_pair(self, x: Tensor, velocity: Tensor) -> Pair:
         """FFN of the state and FFN_v of the velocity, with shared dropout masks."""
-        phi, phi_prime_times = ACTIVATIONS[_activation(self.activation)]
-        hidden = self.linear1(x)
-        along = phi_prime_times(F.linear(velocity, self.linear1.weight), hidden)
-        hidden, along = shared_dropout(phi(hidden), along, self.dropout.p, self.dropout.training)
-        x, velocity = self.linear2(hidden), F.linear(along, self.linear2.weight)
-        return shared_dropout(x, velocity, self.dropout2.p, self.dropout2.training)
+        first, second = self.linear1, self.linear2
+        pair = mlp_pair(x, velocity, first, activation_name(self.activation), second, self.dropout)
+        return shared_dropout(*pair, self.dropout2.p, self.dropout2.training)
 
 
 class WavyTransformerEncoder(nn.TransformerEncoder):
@@ -198,14 +190,3 @@ def convert(model: nn.TransformerEncoder, options: ResidualOptions) -> None:
 
 def _nested(padded: Tensor, lengths: Tensor) -> Tensor:
     return torch.nested.as_nested_tensor([row[:length] for row, length in zip(padded, lengths, strict=True)])
-
-
-def _activation(activation: object) -> str:
-    """The activation's name in ``wavy.layers.ACTIVATIONS``."""
-    if isinstance(activation, nn.GELU):
-        return "gelu" if activation.approximate == "none" else "gelu_tanh"
-    name = MODULES.get(type(activation)) if isinstance(activation, nn.Module) else FUNCTIONS.get(activation)
-    if name is None:
-        found = getattr(activation, "__name__", type(activation).__name__)
-        raise ValueError(f"activation: found {found}, allowed relu, gelu or silu where a velocity passes")
-    return name

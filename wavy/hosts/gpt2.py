@@ -26,9 +26,10 @@ from transformers import (
 )
 from transformers.models.gpt2.modeling_gpt2 import GPT2Block
 
-from wavy.hosts.transformers_layers import WavyLayer, mlp_pair, normed
+from wavy.hosts.pairs import mlp_pair
+from wavy.hosts.transformers_layers import WavyLayer, normed
 from wavy.hosts.transformers_models import ResidualConfig, WavyPreTrained, register
-from wavy.layers import Pair
+from wavy.layers import Pair, shared_dropout
 
 
 class WavyGPT2Config(ResidualConfig, GPT2Config):
@@ -76,7 +77,8 @@ class WavyGPT2Block(WavyLayer, GPT2Block):
             return self.hand_on(x + self.mlp(self.ln_2(x)), memory)
         x_normed, velocity_normed = normed(self.ln_2, x, velocity)
         first, second = self.mlp.c_fc, self.mlp.c_proj
-        dx, dv = mlp_pair(x_normed, velocity_normed, first, self.activation, second, self.mlp.dropout)
+        pair = mlp_pair(x_normed, velocity_normed, first, self.activation, second)
+        dx, dv = shared_dropout(*pair, self.mlp.dropout.p, self.mlp.dropout.training)
         return self.hand_on(x + dx, velocity + dv)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from timm.layers import Mlp
 from torch import Tensor, nn
 
+from wavy.hosts.pairs import norm_pair
 from wavy.hosts.scales import FeatScale
-from wavy.hosts.timm_layers import mlp_pair, norm_pair, path_mask
+from wavy.hosts.timm_layers import mlp_pair, path_mask
 from wavy.layers import Pair
 from wavy.residual import Residual
 

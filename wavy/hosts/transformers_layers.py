@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-from wavy.hosts.timm_layers import norm_pair
-from wavy.layers import ACTIVATIONS, Pair, shared_dropout
+from wavy.hosts.pairs import MATRICES, norm_pair
+from wavy.layers import Pair
 from wavy.residual import Residual
+
+MATRICES[Conv1D] = lambda conv: conv.weight.t()
 
 #: The activations of transformers that have an FFN_v: name in a config -> name in :data:`wavy.layers.ACTIVATIONS`.
 ACTIVATION_NAMES = {
@@ -65,35 +65,3 @@ class WavyLayer(nn.Module):
 def normed(norm: nn.LayerNorm, x: Tensor, velocity: Tensor | None) -> Pair:
     """LN of the state and, where there is a velocity, LN_v of it (:eq:`eq-ln-velocity`), each (..., d)."""
     return (norm(x), None) if velocity is None else norm_pair(norm, x, velocity)
-
-
-def mlp_pair(
-    x: Tensor, velocity: Tensor, first: nn.Module, activation: str, second: nn.Module, dropout: nn.Dropout
-) -> Pair:
-    """FFN of a state and FFN_v of its velocity, :eq:`eq-ffn-velocity`, with one dropout mask for both.
-
-    Args:
-        x: state, (..., d).
-        velocity: same shape.
-        first: affine map from d to the hidden channels: ``nn.Linear``, ``Conv1D``, or a module that stands for one.
-        activation: name of phi in :data:`wavy.layers.ACTIVATIONS`.
-        second: affine map back to d.
-        dropout: after the second map.
-
-    Returns:
-        Both, (..., d).
-    """
-    phi, phi_prime_times = ACTIVATIONS[activation]
-    hidden = first(x)
-    along = phi_prime_times(_linear_part(first, velocity), hidden)
-    return shared_dropout(second(phi(hidden)), _linear_part(second, along), dropout.p, dropout.training)
-
-
-def _linear_part(affine: nn.Module, along: Tensor) -> Tensor:
-    """The product with an affine map's matrix, without its bias."""
-    if type(affine) is nn.Linear:
-        return F.linear(along, affine.weight)
-    if type(affine) is Conv1D:
-        return along @ affine.weight
-    # Adapters and the like have no single matrix; an affine map less its value at zero is linear.
-    return affine(along) - affine(torch.zeros_like(along))

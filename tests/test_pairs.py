@@ -1,0 +1,119 @@
+"""A host's own layers for a state and its velocity: adapters and hooks are heeded, and every way gives the same."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.utils import parametrize, prune
+
+from systems import normal
+from wavy.hosts.pairs import activation_name, mlp_pair, norm_pair
+from wavy.layers import ACTIVATIONS
+
+activations = pytest.mark.parametrize("activation", ACTIVATIONS)
+
+
+class LowRank(nn.Module):
+    """An adapter as those for fine-tuning: it shows the weight of what it adapts, and computes something else."""
+
+    def __init__(self, base):
+        super().__init__()
+        self.base, self.down = base, nn.Parameter(normal(7, 2, base.in_features))
+        self.up = nn.Parameter(normal(8, base.out_features, 2))
+
+    @property
+    def weight(self):
+        return self.base.weight
+
+    @property
+    def bias(self):
+        return self.base.bias
+
+    def forward(self, x):
+        return self.base(x) + x @ self.down.T @ self.up.T
+
+
+class Doubled(nn.Module):
+    def forward(self, weight):
+        return 2 * weight
+
+
+def linears():
+    torch.manual_seed(0)
+    return nn.Linear(4, 6).double(), nn.Linear(6, 4).double()
+
+
+def derivative(first, activation, second, x, velocity):
+    """FFN_v as the derivative of calling the modules."""
+    phi, _ = ACTIVATIONS[activation]
+    return torch.func.jvp(lambda x: second(phi(first(x))), (x,), (velocity,))
+
+
+def changed(how):
+    first, second = linears()
+    if how == "adapter":
+        first, second = LowRank(first), LowRank(second)
+    elif how == "parametrization":
+        parametrize.register_parametrization(first, "weight", Doubled())
+    elif how == "pruning":
+        prune.l1_unstructured(first, "weight", amount=0.5)
+    elif how == "hook":
+        first.register_forward_hook(lambda module, inputs, output: None)
+    return first, second
+
+
+@activations
+@pytest.mark.parametrize("how", ["plain", "adapter", "parametrization", "pruning", "hook"])
+def test_ffn_v_is_the_derivative_of_what_the_modules_compute(activation, how):
+    first, second = changed(how)
+    x, velocity = normal(1, 3, 4), normal(2, 3, 4)
+    expected = derivative(first, activation, second, x, velocity)
+    found = mlp_pair(x, velocity, first, activation, second)
+    assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(found, expected, strict=True))
+
+
+@activations
+def test_adapters_learn_and_the_plain_way_gives_the_same_gradients_as_the_careful_one(activation):
+    first, second = linears()
+    x, velocity = normal(1, 3, 4).requires_grad_(), normal(2, 3, 4).requires_grad_()
+    wanted = (x, velocity, *first.parameters(), *second.parameters())
+
+    def gradients():
+        dx, dv = mlp_pair(x, velocity, first, activation, second)
+        return torch.autograd.grad((dx * normal(3, 3, 4) + dv * normal(4, 3, 4)).sum(), wanted)
+
+    plain = gradients()
+    calls = []
+    first.register_forward_hook(lambda *_: calls.append(1))
+    careful = gradients()
+    assert calls
+    assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(plain, careful, strict=True))
+    adapted = LowRank(first)
+    dx, dv = mlp_pair(x, velocity, adapted, activation, second)
+    (dx + dv).sum().backward()
+    assert adapted.up.grad.abs().max() > 0
+
+
+def test_a_hook_on_a_norm_sees_the_state():
+    norm, seen = nn.LayerNorm(4).double(), []
+    x, velocity = normal(1, 3, 4), normal(2, 3, 4)
+    plain = norm_pair(norm, x, velocity)
+    norm.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0]))
+    hooked = norm_pair(norm, x, velocity)
+    assert seen[0] is x
+    assert all(torch.allclose(a, b, atol=1e-13) for a, b in zip(plain, hooked, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("activation", "name"),
+    [(F.relu, "relu"), (nn.ReLU(), "relu"), (F.gelu, "gelu"), (nn.GELU(), "gelu"), (nn.GELU("tanh"), "gelu_tanh")],
+)
+def test_activations_are_known_by_function_and_by_module(activation, name):
+    assert activation_name(activation) == name
+
+
+def test_an_activation_without_ffn_v_is_named():
+    with pytest.raises(ValueError, match=r"^activation: found Tanh, allowed relu, gelu or silu where a velocity pass"):
+        activation_name(nn.Tanh())

@@ -1,0 +1,101 @@
+"""A host's own LayerNorm and mlp for a state and its velocity: the modules and their weights stay the host's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from wavy import layers
+from wavy.layers import ACTIVATIONS, Pair, shared_dropout, velocity_norm
+
+#: Class of an affine map, exactly -> its matrix, (out, in). A host may add classes of its library.
+MATRICES: dict[type[nn.Module], Callable[[nn.Module], Tensor]] = {nn.Linear: lambda linear: linear.weight}
+
+#: Activations without options, as functions or classes -> their names in :data:`wavy.layers.ACTIVATIONS`.
+_NAMES = {F.relu: "relu", torch.relu: "relu", nn.ReLU: "relu", F.gelu: "gelu", F.silu: "silu", nn.SiLU: "silu"}
+
+
+def activation_name(activation: nn.Module | Callable[[Tensor], Tensor]) -> str:
+    """The name in :data:`wavy.layers.ACTIVATIONS` of an activation, given as a module or a function.
+
+    Raises:
+        ValueError: one through which a velocity cannot pass.
+    """
+    if isinstance(activation, nn.GELU):
+        return "gelu" if activation.approximate == "none" else "gelu_tanh"
+    bases = type(activation).__mro__ if isinstance(activation, nn.Module) else (activation,)
+    name = next((_NAMES[base] for base in bases if base in _NAMES), None)
+    if name is None:
+        found = getattr(activation, "__name__", type(activation).__name__)
+        raise ValueError(f"activation: found {found}, allowed relu, gelu or silu where a velocity passes")
+    return name
+
+
+def norm_pair(norm: nn.LayerNorm, x: Tensor, velocity: Tensor) -> Pair:
+    """LN of the state and LN_v of the velocity: :eq:`eq-ln-velocity`.
+
+    Args:
+        norm: any ``nn.LayerNorm``.
+        x: state, (..., d).
+        velocity: same shape.
+
+    Returns:
+        Both, (..., d).
+    """
+    # timm's own LayerNorm has another kernel for half precision.
+    if _has_hooks(norm) or getattr(norm, "_fast_norm", False):
+        weight = 1.0 if norm.weight is None else norm.weight
+        return norm(x), velocity_norm(x, velocity, weight, norm.eps).to(velocity.dtype)
+    return layers.norm_pair(x, velocity, norm.weight, norm.bias, norm.eps)
+
+
+def mlp_pair(
+    x: Tensor,
+    velocity: Tensor,
+    first: nn.Module,
+    activation: str,
+    second: nn.Module,
+    dropout: nn.Dropout | None = None,
+) -> Pair:
+    """FFN of a state and FFN_v of its velocity: :eq:`eq-ffn-velocity`.
+
+    Args:
+        x: state, (..., d).
+        velocity: same shape.
+        first: affine map from d to the hidden channels. Adapters and other modules that stand for one are called.
+        activation: name of phi in :data:`wavy.layers.ACTIVATIONS`.
+        second: affine map back to d.
+        dropout: after the activation, with one mask for both.
+
+    Returns:
+        Both, (..., d).
+    """
+    p = dropout.p if dropout is not None and dropout.training else 0.0
+    if all(type(affine) in MATRICES and not _has_hooks(affine) for affine in (first, second)):
+        return layers.mlp_pair(x, velocity, _affine(first), _affine(second), activation, p)
+    phi, phi_prime_times = ACTIVATIONS[activation]
+    hidden = first(x)
+    along = phi_prime_times(_linear_part(first, velocity), hidden)
+    hidden, along = shared_dropout(phi(hidden), along, p, training=True)
+    return second(hidden), _linear_part(second, along)
+
+
+def _affine(module: nn.Module) -> tuple[Tensor, Tensor | None]:
+    return MATRICES[type(module)](module), module.bias
+
+
+def _linear_part(module: nn.Module, along: Tensor) -> Tensor:
+    """The product with an affine map's matrix, without its bias."""
+    if type(module) in MATRICES:
+        return F.linear(along, MATRICES[type(module)](module))
+    # Adapters and the like have no single matrix; an affine map less its value at zero is linear.
+    return module(along) - module(torch.zeros_like(along))
+
+
+def _has_hooks(module: nn.Module) -> bool:
+    """Whether somebody wants to see, or changes, what the module is called with."""
+    hooks = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+    return any(getattr(module, name) for name in hooks)
