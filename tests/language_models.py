@@ -98,3 +98,13 @@ def tokens(batch=2, length=7):
 
 def close(a, b, atol=1e-10):
     return a.shape == b.shape and torch.allclose(a, b, atol=atol, rtol=1e-8)
+
+
+def moved(norm, state, velocity):
+    """LN_v of a velocity, written out."""
+    return norm.weight * velocity / (state.var(-1, keepdim=True, correction=0) + norm.eps).sqrt()
+
+
+def apart(out):
+    """State and memory of what a layer hands on."""
+    return out if isinstance(out, tuple) else (out, None)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 from torch.func import jvp
 
 transformers = pytest.importorskip("transformers")
 
-from language_models import BERT, DECODER, close, kinds, tokens  # noqa: E402
+from language_models import BERT, DECODER, apart, close, kinds, moved, tokens  # noqa: E402
 from wavy import wavify  # noqa: E402
 from wavy.hosts.bert import WavyBertForPreTraining  # noqa: E402
-from wavy.hosts.transformers_layers import ACTIVATION_NAMES  # noqa: E402
+from wavy.hosts.transformers_layers import ACTIVATION_NAMES, mlp_pair  # noqa: E402
 from wavy.official.bert import build  # noqa: E402
+from wavy.residual import Residual  # noqa: E402
 
 
-def published(**options):
+def published():
     """The published full wave with all LayerNorm epsilons alike, as transformers has them."""
     torch.manual_seed(0)
     sizes = {name: size for name, size in BERT.options.items() if name != "initializer_range"}
@@ -54,25 +56,62 @@ def _our_name(name):
     return name
 
 
+@kinds
+@pytest.mark.parametrize("cross", [False, True])
+def test_a_layer_is_its_equations(kind, cross):
+    """Each sum passes LayerNorm, a velocity as LN_v; the mlp moves it by FFN_v."""
+    options = {"is_decoder": cross, "add_cross_attention": cross, "attn_implementation": "eager"}
+    layer = BERT.make(kind, theta_init=0.3, tau=0.4, **options).layers()[0]
+    x, memory, other = torch.randn(3, 2, 5, 16, dtype=torch.float64)
+    start, waves = None if kind == "diffusion" else memory, kind in ("full", "mix_full")
+
+    def attend(attention, state, **inputs):
+        return attention.output.dense(attention.self(state, **inputs)[0])
+
+    def normed(norm, state, kept):
+        return norm(state), moved(norm, state, kept) if waves else kept
+
+    def mlp(state):
+        return layer.output.dense(layer.intermediate(state))
+
+    state, kept = Residual(16, kind, 0.4, 0.3, "stock").double()(x, attend(layer.attention, x), start)
+    state, kept = normed(layer.attention.output.LayerNorm, state, kept)
+    if cross:  # the stock residual
+        sum_ = state + attend(layer.crossattention, state, encoder_hidden_states=other)
+        state, kept = normed(layer.crossattention.output.LayerNorm, sum_, kept)
+    kept = kept + jvp(mlp, (state,), (kept,))[1] if waves else kept
+    state, kept = normed(layer.output.LayerNorm, state + mlp(state), kept)
+
+    inputs = {"encoder_hidden_states": other if cross else None}
+    after, found = apart(layer(x if start is None else (x, start), **inputs))
+    assert close(after, state)
+    assert found is kept is None or close(found, kept)
+    layer.last = True
+    assert close(layer(x if start is None else (x, start), **inputs), state)
+
+
 @pytest.mark.equation("eq-ffn-velocity")
 @pytest.mark.parametrize("activation", ACTIVATION_NAMES)
 def test_the_velocity_passes_the_mlp_by_its_derivative(activation):
     """For every activation of transformers' that is allowed, also with a module in place of a linear layer."""
     layer = BERT.make("full", hidden_act=activation).layers()[0]
     x, velocity = torch.randn(2, 3, 7, 16, dtype=torch.float64)
+    state, along = jvp(lambda u: layer.output.dense(layer.intermediate(u)), (x,), (velocity,))
+    first, second = layer.intermediate.dense, layer.output.dense
+    for matrices in ((first, second), (nn.Sequential(first), nn.Sequential(second))):
+        pair = mlp_pair(x, velocity, matrices[0], layer.activation, matrices[1], layer.output.dropout)
+        # transformers writes some constants of its approximations with few digits.
+        assert all(close(a, b, 1e-7) for a, b in zip(pair, (state, along), strict=True))
 
-    def mlp(u):
-        return layer.output.dense(layer.intermediate(u))
 
-    _, along = jvp(mlp, (x,), (velocity,))
-    norm = layer.output.LayerNorm
-    layer.output.LayerNorm = torch.nn.LayerNorm(16, elementwise_affine=False, eps=norm.eps).double()
-    for _ in range(2):
-        after, moved = layer._feed_forward_pair(x, velocity)
-        scale = (x + mlp(x)).var(-1, keepdim=True, correction=0).add(norm.eps).rsqrt()
-        assert close(moved, scale * (velocity + along), 1e-7)
-        assert close(after, layer.output.LayerNorm(x + mlp(x)), 1e-7)
-        layer.intermediate.dense = torch.nn.Sequential(layer.intermediate.dense)
+@pytest.mark.parametrize("train", [False, True])
+def test_dropout_of_the_mlp_is_shared(train):
+    layer = BERT.make("full", hidden_dropout_prob=0.5).train(train).layers()[0]
+    x = torch.randn(1, 50, 16, dtype=torch.float64)
+    pair = mlp_pair(x, x, layer.intermediate.dense, "gelu", layer.output.dense, layer.output.dropout)
+    dropped = [out == 0 for out in pair]
+    assert torch.equal(*dropped)
+    assert dropped[0].any() == train
 
 
 @kinds

@@ -8,34 +8,35 @@ from torch.func import jvp
 
 transformers = pytest.importorskip("transformers")
 
-from language_models import GPT2, close, kinds, tokens  # noqa: E402
+from language_models import GPT2, apart, close, kinds, moved, tokens  # noqa: E402
 from wavy.hosts.gpt2 import WavyGPT2DoubleHeadsModel  # noqa: E402
 from wavy.residual import Residual  # noqa: E402
 
-VELOCITY = ("full", "mix_full")
-
 
 @kinds
-def test_a_block_is_its_equations(kind):
+@pytest.mark.parametrize("cross", [False, True])
+def test_a_block_is_its_equations(kind, cross):
     """Attention of LN X, the residual, then mlp, along which a velocity moves by FFN_v after LN_v."""
-    model = GPT2.make(kind, theta_init=0.3, tau=0.4)
-    block, causal = model.layers()[0], torch.full((1, 1, 5, 5), -torch.inf).double().triu(1)
-    x, memory = torch.randn(2, 2, 5, 16, dtype=torch.float64)
-    memory = None if kind == "diffusion" else memory
-    residual = Residual(16, kind, 0.4, 0.3, "stock").double()
-    ax = block.attn(block.ln_1(x), attention_mask=causal)[0]
-    state, kept = residual(x, ax, memory)
+    model = GPT2.make(kind, theta_init=0.3, tau=0.4, attn_implementation="eager", add_cross_attention=cross)
+    block, mask = model.layers()[0], torch.full((1, 1, 5, 5), -torch.inf).double().triu(1)
+    x, memory, other = torch.randn(3, 2, 5, 16, dtype=torch.float64)
+    start = None if kind == "diffusion" else memory
+    inputs = {"attention_mask": mask, "encoder_hidden_states": other if cross else None}
+
+    ax = block.attn(block.ln_1(x), attention_mask=mask)[0]
+    state, kept = Residual(16, kind, 0.4, 0.3, "stock").double()(x, ax, start)
+    if cross:  # the stock residual; a velocity stays as it is
+        state = state + block.crossattention(block.ln_cross_attn(state), encoder_hidden_states=other)[0]
     normed = block.ln_2(state)
-    if kind in VELOCITY:
-        scale = state.var(-1, keepdim=True, correction=0).add(block.ln_2.eps).rsqrt()
-        kept = kept + jvp(block.mlp, (normed,), (block.ln_2.weight * scale * kept,))[1]
+    if kind in ("full", "mix_full"):
+        kept = kept + jvp(block.mlp, (normed,), (moved(block.ln_2, state, kept),))[1]
     state = state + block.mlp(normed)
-    after = block((x, memory) if memory is not None else x, attention_mask=causal)
-    after, found = after if isinstance(after, tuple) else (after, None)
+
+    after, found = apart(block(x if start is None else (x, start), **inputs))
     assert close(after, state)
-    assert (found is None and kept is None) or close(found, kept)
+    assert found is kept is None or close(found, kept)
     block.last = True
-    assert close(block((x, memory), attention_mask=causal), state)
+    assert close(block(x if start is None else (x, start), **inputs), state)
 
 
 @kinds

@@ -10,7 +10,8 @@ import torch
 
 transformers = pytest.importorskip("transformers")
 
-from safetensors import safe_open  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
+from transformers.utils import output_capturing  # noqa: E402
 
 from language_models import BERT, DECODER, GPT2, close, families, kinds, tokens  # noqa: E402
 from wavy import wavify  # noqa: E402
@@ -55,7 +56,7 @@ def test_a_saved_model_is_the_same_model(family, kind, shard, tmp_path):
     model.save_pretrained(tmp_path, max_shard_size=shard)
     files = sorted(tmp_path.glob("*.safetensors"))
     assert len(files) > 1 if shard == "10KB" else len(files) == 1
-    names = [name for file in files for name in safe_open(file, "pt")]
+    names = [name for file in files for name in load_file(file)]
     assert sum(name.endswith("residual.theta") for name in names) == (3 if kind in MIXED_KINDS else 0)
     for load in (family.wavy.from_pretrained, _auto(family).from_pretrained):
         again, found = load(tmp_path, output_loading_info=True)
@@ -160,6 +161,20 @@ def test_wavify_converts_every_class_in_place_of_its_parts(head, kind, tmp_path)
     again = wavy.from_pretrained(tmp_path)
     assert again.config.residual == kind
     assert same_weights(again, model)
+
+
+@families
+def test_wavify_comes_before_any_wavy_model_was_made(family):
+    """The library learns from a constructor what a class can record; wavify calls none."""
+    stock = family.make_stock()
+    before = dict(output_capturing._CAN_RECORD_REGISTRY)
+    output_capturing._CAN_RECORD_REGISTRY.clear()
+    try:
+        model = wavify(stock, "light")
+        assert len(model(tokens(), output_hidden_states=True).hidden_states) == 4
+        assert len(model.base_model(tokens(), output_hidden_states=True).hidden_states) == 4
+    finally:
+        output_capturing._CAN_RECORD_REGISTRY.update(before)
 
 
 @families
