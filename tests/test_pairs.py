@@ -96,6 +96,18 @@ def test_adapters_learn_and_the_plain_way_gives_the_same_gradients_as_the_carefu
     assert adapted.up.grad.abs().max() > 0
 
 
+@pytest.mark.parametrize("train", [False, True])
+def test_dropout_after_the_activation_has_one_mask(train):
+    torch.manual_seed(0)
+    first, identity = nn.Linear(4, 50).double(), nn.Linear(50, 50, bias=False).double()
+    nn.init.eye_(identity.weight)
+    x, velocity = normal(1, 3, 4), normal(2, 3, 4)
+    dropout = nn.Dropout(0.5).train(train)
+    state, along = mlp_pair(x, velocity, first, "silu", identity, dropout)
+    assert torch.equal(state == 0, along == 0)
+    assert (state == 0).any() == train
+
+
 def test_a_hook_on_a_norm_sees_the_state():
     norm, seen = nn.LayerNorm(4).double(), []
     x, velocity = normal(1, 3, 4), normal(2, 3, 4)
