@@ -66,10 +66,15 @@ def test_attnscale_is_its_definition_without_the_matrix(causal):
 
 
 def test_attnscale_starts_as_timms_attention():
-    made, plain = attention()
+    made, plain = attention(proj_drop=0.5)
     x = normal(1, 2, 5, 6)
     assert torch.equal(made(x), plain(x))
     assert torch.equal(made(x, is_causal=True), plain(x, is_causal=True))
+    found = []
+    for one in (made.train(), plain.train()):
+        torch.manual_seed(4)
+        found.append(one(x))
+    assert torch.equal(*found)
 
 
 def test_attention_dropout_drops_entries_of_the_scaled_matrix():
@@ -89,6 +94,12 @@ def test_attention_dropout_drops_entries_of_the_scaled_matrix():
 def test_the_causal_mean_is_right_in_half_precision_too(dtype):
     x = torch.ones(1, 3000, 1, dtype=dtype)
     assert torch.equal(allowed_mean(x, is_causal=True), x)
+
+
+def test_gains_in_single_precision_leave_half_precision_as_it_is():
+    x = torch.ones(1, 3, 6, dtype=torch.bfloat16)
+    scale = FeatScale(6)
+    assert scale(x).dtype == torch.bfloat16
 
 
 def test_the_mean_under_a_mask_is_over_what_it_allows():

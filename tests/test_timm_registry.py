@@ -32,7 +32,8 @@ def test_pretrained_weights_are_those_of_timms_model(name):
 def test_stock_weights_load_as_pretrained_ones(name):
     weights = stock(name).state_dict()
     config = {"state_dict": weights, "num_classes": 5, "input_size": (3, 32, 32), "classifier": None}
-    model = timm.create_model(f"wavy_{name}", pretrained=True, pretrained_cfg_overlay=config, residual="full", **SMALL)
+    options = SMALL | SCALES | {"pretrained_cfg_overlay": config, "residual": "light"}
+    model = timm.create_model(f"wavy_{name}", pretrained=True, **options)
     assert all(torch.equal(model.state_dict()[key], value.float()) for key, value in weights.items())
 
 

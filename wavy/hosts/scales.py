@@ -51,7 +51,7 @@ class FeatScale(nn.Module):
 
     m is the mean over all tokens, CLS included; under a mask over those that a token may attend to, so that causal
     attention stays causal. FeatScale acts after the output projection. Its own authors' code adds the scaled parts
-    to the state twice, which makes the factors 1 + 2 lamb (:class:`wavy.official.scale.FeatScaleBlock`); this is the
+    to the state twice, which makes the factors 1 + 2 lamb (``wavy.official.scale`` has that); this is the
     definition, which the code of Wavy Transformer has too.
 
     Args:
