@@ -213,7 +213,7 @@ def test_reset_parameters_draws_anew_and_norm_can_be_left_out():
         ({"operator": "mean"}, "operator: found 'mean', allowed published, row_stochastic"),
         ({"num_layers": 0}, "num_layers: found 0"),
         ({"graph_weight": 2.0}, "graph_weight: found 2.0"),
-        ({"residual": "wave"}, "kind: found 'wave'"),
+        ({"residual": "wave"}, "residual: found 'wave'"),
         ({"dropout": 1.0}, "p: found 1.0"),
     ],
 )

@@ -347,7 +347,7 @@ def test_layers_of_a_model_of_ones_own(kind):
     ("build", "error", "message"),
     [
         (lambda: layer_of("full", tau=1.0), ValueError, "tau: found 1.0, allowed 0 < tau < 1"),
-        (lambda: layer_of("wave"), ValueError, "kind: found 'wave'"),
+        (lambda: layer_of("wave"), ValueError, "residual: found 'wave'"),
         (lambda: layer_of("light", theta_init=float("nan")), ValueError, "theta_init: found nan"),
         (lambda: layer_of("light", form="host"), ValueError, "form: found 'host'"),
         (

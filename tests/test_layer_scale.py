@@ -23,6 +23,7 @@ def test_at_gamma_zero_every_kind_starts_as_the_identity(seed, shape, kind, form
         assert torch.equal(memory, torch.zeros_like(x))
 
 
+@pytest.mark.equation("eq-lazy")
 @given(seeds, shapes, st.sampled_from(KINDS))
 def test_in_the_form_euler_gamma_is_another_attention(seed, shape, kind):
     x, ax, memory, gamma = (normal(seed + i, *shape) for i in range(4))
@@ -34,6 +35,7 @@ def test_in_the_form_euler_gamma_is_another_attention(seed, shape, kind):
     assert memory is None or torch.allclose(found[1], expected[1])
 
 
+@pytest.mark.equation("eq-lazy")
 @given(seeds, st.integers(2, 6), st.floats(0, 1))
 def test_lazy_attention_is_row_stochastic_and_scales_the_laplacian(seed, n, gamma):
     a, eye = row_stochastic(seed, n), torch.eye(n, dtype=torch.float64)

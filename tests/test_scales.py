@@ -40,6 +40,7 @@ def test_at_zero_nothing_is_changed(name, kind):
     assert torch.equal(scaled(images()), plain(images()))
 
 
+@pytest.mark.equation("eq-featscale")
 def test_featscale_scales_the_mean_and_the_rest():
     scale, a = FeatScale(6).double(), normal(1, 2, 5, 6)
     assert torch.equal(scale(a), a)
@@ -51,6 +52,7 @@ def test_featscale_scales_the_mean_and_the_rest():
     assert torch.allclose(scale(a) - scale(a).mean(1, keepdim=True), (a - mean) * (1 + scale.lamb2), atol=1e-12)
 
 
+@pytest.mark.equation("eq-attnscale")
 @pytest.mark.parametrize("causal", [False, True])
 def test_attnscale_is_its_definition_without_the_matrix(causal):
     made, _ = attention()

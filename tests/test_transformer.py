@@ -189,7 +189,7 @@ def test_the_exact_norm_changes_the_velocity_first_and_the_state_one_layer_on():
     [
         (lambda: WavyBlock(8, norm="middle"), "norm: found 'middle', allowed pre, post"),
         (lambda: WavyBlock(8, heads=3), "heads: found 3, allowed a divisor of dim = 8"),
-        (lambda: WavyBlock(8, residual="wave"), "kind: found 'wave'"),
+        (lambda: WavyBlock(8, residual="wave"), "residual: found 'wave'"),
         (lambda: WavyBlock(8, tau=1.0), "tau: found 1.0"),
         (lambda: WavyBlock(8, dropout=1.0), "p: found 1.0"),
         (lambda: Transformer(4, 6, 8, 3, 0), "num_layers: found 0"),

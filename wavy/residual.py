@@ -32,7 +32,10 @@ class Residual(nn.Module):
     ``light`` is the reading that the paper prints; ``mix_light`` is the other reading of its words. X_prev is the
     previous state of this scheme, not of a wave: ``mix_light`` and ``mix_full`` differ from the second layer on.
 
-    A host with LayerScale gives its factors gamma as ``scale``. They make the attention a lazy one,
+    A may be causal or masked. Where it is (N, M) and reads other tokens Z, as cross attention does, A Z stands for A X:
+    the force draws each token to its own average of Z. (The hosts leave cross attention its own residual.)
+
+    A host with LayerScale gives its factors gamma as ``scale``. They make the attention a lazy one, :eq:`eq-lazy`,
     A_gamma = I + gamma (A - I), which stands for A wherever X is subtracted: I - A_gamma = gamma (I - A). At gamma = 0
     every kind starts as the identity, as LayerScale means it (beyond the paper). The form ``stock`` subtracts no X in
     its diffusion and keeps the host's own X + gamma A X.

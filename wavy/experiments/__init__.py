@@ -17,4 +17,6 @@ EXPERIMENTS = {
     "velocity": chapters.Velocity,
     "residuals": chapters.Residuals,
     "diagnostics": chapters.Diagnostics,
+    "hosts": chapters.Hosts,
+    "efficiency": chapters.Efficiency,
 }

@@ -88,3 +88,22 @@ class Diagnostics(_Chapter):
     norm: Norm = "pre"
     depth: Depth = 12
     epochs: Epochs = 6
+
+
+class Hosts(_Chapter):
+    """Parameters of ``notebooks/hosts``; ``residual`` is that of the fine-tuned models."""
+
+    num_layers: Annotated[Depth, Field(ge=2)] = 12
+    tau: Share = 0.5
+    low_start: float = Field(-30.0, ge=-60, le=0, description="theta at which a kind with a lambda starts as diffusion")
+    residual: Kind = "light"
+    depth: Depth = 6
+    epochs: Epochs = 3
+    seed: Seed = 0
+
+
+class Efficiency(_Chapter):
+    """Parameters of ``notebooks/efficiency``: the inputs for which products are counted; times are recorded ones."""
+
+    image_size: Annotated[int, Field(ge=16, le=1024, multiple_of=16, description="pixels of an image's side")] = 224
+    text_length: int = Field(128, ge=1, le=512, description="tokens of a text")

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from wavy.checks import check_choice, check_width
+from wavy.dynamics import KINDS
 from wavy.hosts.attention import KERNELS
 from wavy.hosts.conversion import ResidualOptions, converter
 from wavy.hosts.propagation import Propagation
@@ -127,6 +128,7 @@ class DIFFormer(nn.Module):
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "heads"):
             check_width(name, locals()[name])
+        check_choice("residual", residual, KINDS)
         check_choice("kernel", kernel, KERNELS)
         check_choice("operator", operator, OPERATORS)
         if graph_weight is not None and not 0 < graph_weight <= 1:

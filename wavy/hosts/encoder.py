@@ -12,6 +12,8 @@ import copy
 import torch
 from torch import Tensor, nn
 
+from wavy.checks import check_choice
+from wavy.dynamics import KINDS
 from wavy.hosts.conversion import ResidualOptions, converter
 from wavy.hosts.pairs import activation_name, mlp_pair, norm_pair
 from wavy.layers import Pair, shared_dropout
@@ -55,6 +57,7 @@ class WavyTransformerEncoderLayer(nn.TransformerEncoderLayer):
         form: str = "stock",
         **kwargs: object,
     ) -> None:
+        check_choice("residual", residual, KINDS)
         super().__init__(d_model, nhead, *args, **kwargs)
         self.set_residual(Residual(d_model, residual, tau, theta_init, form).to(self.linear2.weight))
 

@@ -47,7 +47,7 @@ def allowed_mean(x: Tensor, attn_mask: Tensor | None = None, is_causal: bool = F
 class FeatScale(nn.Module):
     """FeatScale: gains a channel for attention's output a, for its mean m and for the rest.
 
-    ``m (1 + lamb1) + (a - m) (1 + lamb2)``
+    ``m (1 + lamb1) + (a - m) (1 + lamb2)``, :eq:`eq-featscale`
 
     m is the mean over all tokens, CLS included; under a mask over those that a token may attend to, so that causal
     attention stays causal. FeatScale acts after the output projection. Its own authors' code adds the scaled parts
@@ -81,7 +81,9 @@ class FeatScale(nn.Module):
 
 
 def scale_heads(a: Tensor, low: Tensor, lamb: Tensor) -> Tensor:
-    """AttnScale: low + (1 + lamb) (A - low) for each head's A, or for A V with low V in place of low.
+    """AttnScale of each head's A, or of A V with low V in place of low: :eq:`eq-attnscale`.
+
+    ``low + (1 + lamb) (A - low)``
 
     low is what A would be if all logits were equal: J / N, J all ones. It is the low-pass part of A, and keeps its
     factor 1.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from timm.layers import Mlp
 from torch import Tensor, nn
 
-from wavy.hosts.pairs import norm_pair
+from wavy.checks import check_choice
+from wavy.dynamics import KINDS
+from wavy.hosts.pairs import activation_name, norm_pair
 from wavy.hosts.scales import FeatScale
 from wavy.hosts.timm_layers import mlp_pair, path_mask
 from wavy.layers import Pair
@@ -52,6 +54,7 @@ class WavyTimmBlock:
         attnscale: bool = False,
         **kwargs: object,
     ) -> None:
+        check_choice("residual", residual, KINDS)
         super().__init__(dim, *args, **kwargs)
         like = next(self.parameters())
         self.set_residual(Residual(dim, residual, tau, theta_init, form).to(like))
@@ -64,6 +67,8 @@ class WavyTimmBlock:
         if residual.carries_velocity and not (isinstance(self.norm2, nn.LayerNorm) and isinstance(self.mlp, Mlp)):
             found = f"{type(self.norm2).__name__} and {type(self.mlp).__name__}"
             raise ValueError(f"residual: found {residual.kind!r} with {found}, allowed LayerNorm and Mlp")
+        if residual.carries_velocity:
+            activation_name(self.mlp.act)  # refuses one that a velocity cannot pass
         self.residual = residual
 
     def forward(self, x: Tensor | Pair, attn_mask: Tensor | None = None, is_causal: bool = False) -> Tensor | Pair:

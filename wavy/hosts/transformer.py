@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from wavy.checks import check_choice, check_width
+from wavy.dynamics import KINDS
 from wavy.hosts.conversion import ResidualOptions, converter
 from wavy.hosts.softmax_attention import SoftmaxAttention
 from wavy.layers import JointLayerNorm, JointMLP, Pair
@@ -55,6 +56,7 @@ class WavyBlock(nn.Module):
         exact_norm: bool = False,
     ) -> None:
         super().__init__()
+        check_choice("residual", residual, KINDS)
         check_choice("norm", norm, NORMS)
         self.norm = norm
         self.attention = SoftmaxAttention(dim, heads, use_value)

@@ -7,18 +7,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from wavy.checks import check_choice, check_divisor
+from wavy.hosts.scales import allowed_mean, rescale
 from wavy.official.joint import JointLN, joint_mlp
 
 RESIDUAL_TYPES = ("wave", "wave_without_featscale")
 
 #: The step is a constant of the published code.
 TAU = 0.5
-
-
-def scale_frequencies(a: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    """FeatScale of the wavy code: the mean over all tokens times 1 + low, the rest times 1 + high, (..., N, d)."""
-    mean = a.mean(dim=-2, keepdim=True)
-    return mean * (1 + low) + (a - mean) * (1 + high)
 
 
 class Attention(nn.Module):
@@ -67,7 +62,7 @@ class _Block(nn.Module):
         normed = self.norm1(x, velocity)
         attended = self.attn(normed[0])
         if self.featscale:
-            attended = scale_frequencies(attended, self.lamb1, self.lamb2)
+            attended = rescale(attended, allowed_mean(attended), self.lamb1, self.lamb2)
         else:
             # The normalised values take the place of the stream itself: not a pre-norm transformer.
             x, velocity = normed
