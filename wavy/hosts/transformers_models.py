@@ -54,6 +54,16 @@ class WavyPreTrained:
 
     The library builds the model; then it is converted in place, as :func:`wavy.wavify` converts one that exists.
 
+    What a user may stumble on:
+
+    - A stock checkpoint loads with the library's warning about another model type. Only theta is missing.
+    - Options given to ``from_pretrained`` go before those of the file, but a theta in the file is kept.
+    - ``output_hidden_states`` are states, never memories. As in the stock models the last one is the model's output,
+      for GPT-2 after its final LayerNorm.
+    - The library's ``Trainer`` applies ``weight_decay`` to theta too, which draws lambda to 1/2.
+    - Weights offloaded by ``device_map`` to disk or another device cannot serve ``full`` and ``mix_full``, whose
+      velocity reads them outside of their modules.
+
     Attributes:
         layer_classes: the stock layer and the wavy one.
         activation_field: the config's field that names the mlp's activation.
