@@ -147,3 +147,28 @@ def test_the_tokens_of_an_encoder_see_each_other():
     model, ids = BERT.make("light"), tokens()
     changed = torch.cat([ids[:, :4], 42 - ids[:, 4:]], dim=1)
     assert not close(model(ids).logits[:, :4], model(changed).logits[:, :4], 1e-3)
+
+
+class Scored(bert.WavyBertPreTrainedModel):
+    """A head of one's own, written as transformers' are."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.bert = bert.WavyBertModel(config)
+        self.score = nn.Linear(config.hidden_size, 1)
+        self.post_init()
+
+    def forward(self, input_ids):
+        return self.score(self.bert(input_ids).pooler_output)
+
+
+@kinds
+def test_a_head_of_ones_own(kind, tmp_path):
+    model = Scored(BERT.config(kind)).double().eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter)
+    model.save_pretrained(tmp_path)
+    again = Scored.from_pretrained(tmp_path)
+    assert close(again(tokens()), model(tokens()))
+    backbone = bert.WavyBertModel.from_pretrained(tmp_path)
+    assert close(backbone(tokens()).pooler_output, model.bert(tokens()).pooler_output)
