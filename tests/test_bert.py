@@ -11,7 +11,7 @@ transformers = pytest.importorskip("transformers")
 
 from language_models import BERT, DECODER, apart, close, kinds, moved, tokens  # noqa: E402
 from wavy import wavify  # noqa: E402
-from wavy.hosts.bert import WavyBertForPreTraining  # noqa: E402
+from wavy.hosts import bert  # noqa: E402
 from wavy.hosts.pairs import mlp_pair  # noqa: E402
 from wavy.hosts.transformers_layers import ACTIVATION_NAMES  # noqa: E402
 from wavy.official.bert import build  # noqa: E402
@@ -59,7 +59,7 @@ def _our_name(name):
 
 @kinds
 @pytest.mark.parametrize("cross", [False, True])
-def test_a_layer_is_its_equations(kind, cross):
+def test_a_layer_is_its_equations(kind, cross, monkeypatch):
     """Each sum passes LayerNorm, a velocity as LN_v; the mlp moves it by FFN_v."""
     options = {"is_decoder": cross, "add_cross_attention": cross, "attn_implementation": "eager"}
     layer = BERT.make(kind, theta_init=0.3, tau=0.4, **options).layers()[0]
@@ -87,6 +87,8 @@ def test_a_layer_is_its_equations(kind, cross):
     after, found = apart(layer(x if start is None else (x, start), **inputs))
     assert close(after, state)
     assert found is kept is None or close(found, kept)
+    # The last one hands on the state alone, and has no use for a velocity's mlp.
+    monkeypatch.setattr(bert, "mlp_pair", None)
     layer.last = True
     assert close(layer(x if start is None else (x, start), **inputs), state)
 
@@ -125,7 +127,7 @@ def test_chunks_of_the_mlp_change_nothing(kind):
 
 @kinds
 def test_pretraining_learns_from_both_heads(kind):
-    model = BERT.make(kind, WavyBertForPreTraining)
+    model = BERT.make(kind, bert.WavyBertForPreTraining)
     out = model(tokens(), labels=tokens(), next_sentence_label=torch.tensor([0, 1]))
     out.loss.backward()
     assert model.cls.seq_relationship.weight.grad.abs().sum() > 0
@@ -146,3 +148,28 @@ def test_the_tokens_of_an_encoder_see_each_other():
     model, ids = BERT.make("light"), tokens()
     changed = torch.cat([ids[:, :4], 42 - ids[:, 4:]], dim=1)
     assert not close(model(ids).logits[:, :4], model(changed).logits[:, :4], 1e-3)
+
+
+class Scored(bert.WavyBertPreTrainedModel):
+    """A head of one's own, written as transformers' are."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.bert = bert.WavyBertModel(config)
+        self.score = nn.Linear(config.hidden_size, 1)
+        self.post_init()
+
+    def forward(self, input_ids):
+        return self.score(self.bert(input_ids).pooler_output)
+
+
+@kinds
+def test_a_head_of_ones_own(kind, tmp_path):
+    model = Scored(BERT.config(kind)).double().eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter)
+    model.save_pretrained(tmp_path)
+    again = Scored.from_pretrained(tmp_path)
+    assert close(again(tokens()), model(tokens()))
+    backbone = bert.WavyBertModel.from_pretrained(tmp_path)
+    assert close(backbone(tokens()).pooler_output, model.bert(tokens()).pooler_output)

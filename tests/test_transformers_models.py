@@ -173,9 +173,10 @@ def test_options_are_checked_with_one_line(family):
         assert str(raised.value) == message
         config = family.config("light")
         for name, value in options.items():
-            setattr(config, name, value)
-        with pytest.raises(ValueError, match="found"):
+            setattr(config, name, value)  # as from_pretrained does
+        with pytest.raises(ValueError, match="found") as raised:
             family.wavy(config)
+        assert str(raised.value) == message
     with pytest.raises(ValueError, match=r"^config: found .*2?Config, allowed Wavy"):
         family.wavy(family.stock_config())
 

@@ -2,7 +2,8 @@
 
 After importing this module the Auto classes know ``wavy_bert``, and a stock checkpoint loads into any kind:
 ``WavyBertForMaskedLM.from_pretrained(folder, residual="light")``. Parameter names are the stock ones; a kind with a
-lambda adds ``bert.encoder.layer.i.residual.theta``.
+lambda adds ``bert.encoder.layer.i.residual.theta``. What holds for all wavy language models is told in
+:class:`wavy.hosts.transformers_models.WavyPreTrained`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class WavyBertConfig(ResidualConfig, BertConfig):
 
 
 class WavyBertLayer(WavyLayer, BertLayer):
-    """BERT's post-norm layer with a residual of any kind, :eq:`eq-block`.
+    """BERT's post-norm layer with a residual of any kind, as :class:`wavy.hosts.transformer.WavyBlock`.
 
     The sums after attention and mlp pass LayerNorm, a velocity as LN_v; it passes the mlp as FFN_v. Cross attention
     maps other tokens to these: its matrix has no Laplacian, so there is no wave in it. It keeps BERT's own residual,

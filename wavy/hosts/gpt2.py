@@ -2,7 +2,8 @@
 
 After importing this module the Auto classes know ``wavy_gpt2``, and a stock checkpoint loads into any kind:
 ``WavyGPT2LMHeadModel.from_pretrained(folder, residual="light")``. Parameter names are the stock ones; a kind with a
-lambda adds ``transformer.h.i.residual.theta``.
+lambda adds ``transformer.h.i.residual.theta``. What holds for all wavy language models is told in
+:class:`wavy.hosts.transformers_models.WavyPreTrained`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class WavyGPT2Config(ResidualConfig, GPT2Config):
 
 
 class WavyGPT2Block(WavyLayer, GPT2Block):
-    """GPT-2's pre-norm block with a residual of any kind, :eq:`eq-block`.
+    """GPT-2's pre-norm block with a residual of any kind, as :class:`wavy.hosts.transformer.WavyBlock`.
 
     The memory belongs to a token and runs along the depth, so a cache of keys and values needs nothing more. Cross
     attention maps other tokens to these: its matrix has no Laplacian, so there is no wave in it. It keeps GPT-2's own

@@ -30,7 +30,7 @@ class WavyLayer(nn.Module):
     """A layer whose first argument is a state or, where the residual has a memory, the pair (state, memory).
 
     It comes before the library's layer among the bases. ``forward`` takes state and memory apart; the last layer of a
-    model hands on the state alone. Whoever changes a model's list of layers calls its ``mark_last`` afterwards.
+    model hands on the state alone. The library's own attention refuses an empty batch; here it passes as it is.
 
     Attributes:
         residual: the layer's :class:`wavy.residual.Residual`.
@@ -63,5 +63,5 @@ class WavyLayer(nn.Module):
 
 
 def normed(norm: nn.LayerNorm, x: Tensor, velocity: Tensor | None) -> Pair:
-    """LN of the state and, where there is a velocity, LN_v of it (:eq:`eq-ln-velocity`), each (..., d)."""
+    """LN of the state and, where there is a velocity, LN_v of it, each (..., d)."""
     return (norm(x), None) if velocity is None else norm_pair(norm, x, velocity)

@@ -52,7 +52,18 @@ class ResidualConfig:
 class WavyPreTrained:
     """What a wavy model does beside its stock class; the first of its bases.
 
-    The library builds the model; then it is converted in place, as :func:`wavy.wavify` converts one that exists.
+    The library builds the model; then it is converted in place, as :func:`wavy.wavify` converts one that exists. A
+    class of yours with a head of its own is written as the library's are, on ``WavyBertPreTrainedModel``.
+
+    What a user may stumble on:
+
+    - A stock checkpoint loads with the library's warning about another model type. Only theta is missing.
+    - Options given to ``from_pretrained`` go before those of the file, but a theta in the file is kept.
+    - ``output_hidden_states`` are states, never memories. As in the stock models the last one is the model's output,
+      for GPT-2 after its final LayerNorm.
+    - The library's ``Trainer`` applies ``weight_decay`` to theta too, which draws lambda to 1/2.
+    - Weights offloaded by ``device_map`` to disk or another device cannot serve ``full`` and ``mix_full``, whose
+      velocity reads them outside of their modules.
 
     Attributes:
         layer_classes: the stock layer and the wavy one.
@@ -67,7 +78,11 @@ class WavyPreTrained:
             raise ValueError(f"config: found {type(config).__name__}, allowed {self.config_class.__name__}")
         config.check()
         super().__init__(config, *args, **kwargs)
+
+    def post_init(self) -> None:
+        """What the library's constructors call last, also in a class of yours with a head of its own."""
         self.add_residuals()
+        super().post_init()
 
     @classmethod
     def is_custom_code(cls) -> bool:
@@ -93,9 +108,10 @@ class WavyPreTrained:
             ValueError: parts that are not the library's own, or an activation without FFN_v.
         """
         base, config = self.base_model, self.config
-        if type(base) not in WAVY_CLASSES:
-            raise ValueError(f"model: found {type(base).__name__} within, allowed transformers' own class")
-        base.__class__ = WAVY_CLASSES[type(base)]
+        if not isinstance(base, WavyPreTrained):
+            if type(base) not in WAVY_CLASSES:
+                raise ValueError(f"model: found {type(base).__name__} within, allowed transformers' own class")
+            base.__class__ = WAVY_CLASSES[type(base)]
         for model in {self, base}:
             model._no_split_modules = set(type(model)._no_split_modules)
             # The library notes which outputs a class can record when it constructs an instance of it.
