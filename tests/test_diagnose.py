@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -10,8 +11,10 @@ import pytest
 import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
+from typer.main import get_command
 from typer.testing import CliRunner
 
+from conftest import ROOT
 from loading_kit import bert, difformer, vit
 from wavy.cli import app
 from wavy.data import load_graph
@@ -153,8 +156,9 @@ def test_the_books_transformer_sees_the_digits(tmp_path):
     assert profile["module"].tolist() == ["start", "blocks.0", "blocks.1", "blocks.2"]
 
 
-def test_a_model_of_feature_maps_has_a_row_a_stage():
-    loaded, sample = sampled("test_resnet", random=True)
+@pytest.mark.parametrize("name", ["test_resnet", "pit_ti_224"])
+def test_a_model_of_stages_has_a_row_a_stage(name):
+    loaded, sample = sampled(name, random=True)
     profile = model_profile(loaded, sample)
     model = loaded.model.model.eval()
     maps = model.forward_intermediates(sample.inputs[0], intermediates_only=True)
@@ -198,6 +202,7 @@ def test_two_models_stand_in_one_file(tmp_path, vit_folder, name):
     timm.models.save_for_hf(vit(depth=3), other, model_args={"img_size": 16, "depth": 3}, safe_serialization=True)
     diagnose(vit_folder, "--against", other, "--csv", tmp_path / "out.csv", "--plot", tmp_path / name)
     rows = pd.read_csv(tmp_path / "out.csv")
+    diagnose(vit_folder, "-p", "drop_rate=0.1", "--against", vit_folder)
     assert rows.groupby("model", sort=False).size().to_dict() == {str(vit_folder): 2, str(other): 3}
     start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[name[-3:]]
     assert (tmp_path / name).read_bytes().startswith(start)
@@ -270,6 +275,14 @@ def test_a_missing_plotting_library_is_told_before_anything_runs(monkeypatch, tm
     assert 'matplotlib is missing; install the extra: pip install "wavy[book]"' in refused(
         tmp_path, "--plot", tmp_path / "out.png"
     )
+
+
+def test_the_readme_uses_options_that_exist():
+    commands = re.findall(r"^ +wavy diagnose (.*?)(?: +#.*)?$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    known = get_command(app).commands["diagnose"]
+    assert len(commands) >= 4
+    for command in commands:
+        known.make_context("diagnose", command.split())
 
 
 def test_help_defines_every_column_and_loads_no_library():

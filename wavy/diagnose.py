@@ -30,7 +30,7 @@ def diagnose(
     graph: Annotated[str | None, typer.Option(help="cora, citeseer, pubmed or digits.")] = None,
     random: Annotated[bool, typer.Option("--random", help="Random weights instead of trained ones.")] = False,
     p: Annotated[
-        list[str] | None, typer.Option("-p", metavar="NAME=VALUE", help="An argument of the model; repeatable.")
+        list[str] | None, typer.Option("-p", metavar="NAME=VALUE", help="An argument of the first model; repeatable.")
     ] = None,
     against: Annotated[str | None, typer.Option(metavar="NAME_OR_PATH", help="A second model to compare with.")] = None,
     limit: Annotated[int, typer.Option(help="The most images, or pieces of text.", min=1)] = 16,
@@ -69,14 +69,15 @@ def diagnose(
 
         options, source = _settings(p or []), Source(images, text, graph)
         _check_outputs(csv, plot)
-        if against == model:
-            raise ValueError(f"--against: found {model} again, allowed another model")
+        if against == model and not options:
+            raise ValueError(f"--against: found {model} again, allowed another model, or -p for the first")
+        asked = [(model, options), (against, {})] if against else [(model, options)]
         profiles: dict[str, pd.DataFrame] = {}
-        for name in filter(None, (model, against)):
-            loaded = load_any(name, options if name == model else {}, random, seed)
+        for name, changes in asked:
+            loaded = load_any(name, changes, random, seed)
             sample = sample_for(loaded, source, limit, length, seed)
-            profiles[name] = model_profile(loaded, sample)
-            _tell(profiles[name], sample.left_out)
+            profiles[loaded.name] = model_profile(loaded, sample)
+            _tell(profiles[loaded.name], sample.left_out)
         try:
             if csv:
                 pd.concat(profiles.values()).to_csv(csv, index=False)

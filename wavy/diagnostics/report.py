@@ -75,7 +75,7 @@ def _draw(panel: Axes, profiles: dict[str, pd.DataFrame], measure: str) -> None:
     if measure in ENERGIES and 0 < 10 * values.min() <= values.max():
         panel.set_yscale("log")
     else:
-        top = 1 if measure == "cosine" else 1.1 * values.max() or 1
+        top = 1.05 if measure == "cosine" else 1.1 * values.max() or 1
         panel.set_ylim(min(0, 1.1 * values.min()), top)
     panel.set_ylabel(LABELS[measure], fontsize=13)
     panel.tick_params(labelsize=11)

@@ -44,9 +44,7 @@ def load_from_folder(name: str, folder: Path, random: bool, options: dict[str, o
         raise ValueError(f"{name}: the model takes {model.main_input_name}, allowed input_ids or pixel_values")
     blocks = _layers(model)
     _check_layers(name, model, blocks or [], missing)
-    fresh = sorted(key for key in missing if not key.startswith("pooler."))  # it reads the last state, and gives none
-    weights = f"saved weights, freshly drawn: {', '.join(fresh)}" if fresh else "saved weights"
-    return LoadedModel(name, model, weights, takes, blocks)
+    return LoadedModel(name, model, _weights(missing), takes, blocks)
 
 
 @contextmanager
@@ -98,6 +96,14 @@ def _check_layers(name: str, model: nn.Module, blocks: list[nn.Module], missing:
     lacking = sorted(key for key in missing if key.startswith(prefixes) and not key.endswith(".theta"))
     if lacking:
         raise ValueError(f"{name}: {len(lacking)} weights of the layers are missing, {lacking[0]} the first of them")
+
+
+def _weights(missing: set[str]) -> str:
+    fresh = sorted(key for key in missing if not key.startswith("pooler."))  # it reads the last state, and gives none
+    if not fresh:
+        return "saved weights"
+    more = f" and {len(fresh) - 3} more" if len(fresh) > 3 else ""
+    return f"saved weights, freshly drawn: {', '.join(fresh[:3])}{more}"
 
 
 def _input_of(transformers: Any, model: nn.Module, folder: Path) -> ImageInput | TextInput | None:
