@@ -35,7 +35,7 @@ def activation_name(activation: nn.Module | Callable[[Tensor], Tensor]) -> str:
 
 
 def norm_pair(norm: nn.LayerNorm, x: Tensor, velocity: Tensor) -> Pair:
-    """LN of the state and LN_v of the velocity: :eq:`eq-ln-velocity`.
+    """LN of the state and LN_v of the velocity, as :class:`wavy.layers.JointLayerNorm`.
 
     Args:
         norm: any ``nn.LayerNorm``.
@@ -60,7 +60,7 @@ def mlp_pair(
     second: nn.Module,
     dropout: nn.Dropout | None = None,
 ) -> Pair:
-    """FFN of a state and FFN_v of its velocity: :eq:`eq-ffn-velocity`.
+    """FFN of a state and FFN_v of its velocity, as :class:`wavy.layers.JointMLP`.
 
     Args:
         x: state, (..., d).
