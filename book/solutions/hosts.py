@@ -109,7 +109,7 @@ def slow_channels():
 
 
 def causal_modes():
-    """No mode of a causal wave grows or fades, and yet the state may grow for a while."""
+    """No mode of a causal wave grows or fades, and yet the state may grow."""
     torch.manual_seed(0)
     scores = 3 * torch.randn(12, 12, dtype=torch.float64)
     mask = torch.ones(12, 12, dtype=torch.bool).triu(1)
