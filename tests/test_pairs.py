@@ -129,3 +129,14 @@ def test_activations_are_known_by_function_and_by_module(activation, name):
 def test_an_activation_without_ffn_v_is_named():
     with pytest.raises(ValueError, match=r"^activation: found Tanh, allowed relu, gelu or silu where a velocity pass"):
         activation_name(nn.Tanh())
+
+
+@activations
+def test_shapes_can_be_asked_for_without_numbers(activation):
+    with torch.device("meta"):
+        first, second = nn.Linear(4, 6), nn.Linear(6, 4)
+        x = torch.empty(2, 3, 4, requires_grad=True)
+    dx, dv = mlp_pair(*norm_pair(nn.LayerNorm(4, device="meta"), x, x), first, activation, second)
+    (dx + dv).sum().backward()
+    assert dx.shape == dv.shape == x.grad.shape == x.shape
+    assert first.weight.grad.device.type == "meta"

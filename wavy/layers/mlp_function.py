@@ -121,7 +121,8 @@ def _total(x: Tensor) -> Tensor:
 def _as_autocast(tensors: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
     """The tensors in the type that autocast would give them in a matrix product."""
     device = tensors[0].device.type
-    if not torch.is_autocast_enabled(device):
+    # Some devices, such as "meta", know no autocast, and may not be asked whether it is on.
+    if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
         return tensors
     dtype = torch.get_autocast_dtype(device)
     return tuple(t if t is None or t.dtype == torch.float64 else t.to(dtype) for t in tensors)
