@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from wavy.checks import check_choice, check_width
-from wavy.dynamics import KINDS, MIXED_KINDS, diffusion_step, mix, wave_step
+from wavy.dynamics import KINDS, MIXED_KINDS, diffusion_step, wave_step
 
 #: ``euler`` is equation (D) as printed; ``stock`` is (D) / (1 - tau), the host model's own residual at tau = 1/2.
 FORMS = ("euler", "stock")
@@ -85,14 +85,23 @@ class Residual(nn.Module):
             start = torch.zeros_like(x) if memory is None else memory
             x_wave, velocity = wave_step(x, start, _lazy(x, ax, scale), self.tau)
             return (x_wave if self.kind == "full" else self._mix(x_wave, x, ax, scale)), velocity
-        momentum = torch.zeros_like(x) if memory is None else x - memory
+        previous = x if memory is None else memory.to(x.dtype)
         if self.kind == "light":
-            return self._diffusion(x, ax, scale) + self._lam(x) * momentum, x
-        x_wave = x + self.tau**2 * (_lazy(x, ax, scale) - x) + momentum
+            return self._light(x, previous, ax, scale), x
+        x_wave = x + self.tau**2 * (_lazy(x, ax, scale) - x) + (x - previous)
         return self._mix(x_wave, x, ax, scale), x
 
+    def _light(self, x: Tensor, previous: Tensor, ax: Tensor, scale: Tensor | None) -> Tensor:
+        lam = self._lam(x)
+        if self.form == "euler":
+            return self._diffusion(x, ax, scale) + lam * (x - previous)
+        # lerp is X + lam (X - X_prev) in one pass, and autograd keeps nothing for it that is not alive anyway.
+        return self._diffusion(torch.lerp(previous, x, 1 + lam), ax, scale)
+
     def _mix(self, x_wave: Tensor, x: Tensor, ax: Tensor, scale: Tensor | None) -> Tensor:
-        return mix(x_wave, self._diffusion(x, ax, scale), self._lam(x))
+        x_diffusion = self._diffusion(x, ax, scale)
+        # wavy.dynamics.mix in one pass
+        return torch.lerp(x_diffusion, x_wave.to(x_diffusion.dtype), self._lam(x_diffusion))
 
     def _lam(self, x: Tensor) -> Tensor:
         # In the state's precision, so that under autocast a half-precision state stays one.
