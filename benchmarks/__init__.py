@@ -1,0 +1,1 @@
+"""What a wave costs beside the stock model, side by side on one machine: ``python -m benchmarks``."""

@@ -1,0 +1,56 @@
+"""Measurements as rows: one JSON object a line, with all that is needed to judge and repeat it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import statistics
+import subprocess
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import timm
+import torch
+import transformers
+
+ROOT = Path(__file__).parent.parent
+FILE = ROOT / "results" / "benchmarks.jsonl"
+THREADS = 2
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """Median and quartiles, as ``value``, ``low`` and ``high``."""
+    if len(values) == 1:
+        return {"value": values[0], "low": values[0], "high": values[0]}
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+    return {"value": median, "low": low, "high": high}
+
+
+def write(path: Path | None, benchmark: str, values: Sequence[float], unit: str, **about: object) -> dict[str, object]:
+    """Append one measurement to a file of rows; ``None`` only returns it.
+
+    Args:
+        path: the file.
+        benchmark: which script.
+        values: one a repeat; the row holds their spread.
+        unit: of the values; ``ratio`` is to the stock model.
+        about: what was measured, and in which setting.
+    """
+    row = {"benchmark": benchmark, **about, "unit": unit, **spread(values), "repeats": len(values), **_machine()}
+    if path is not None:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+    return row
+
+
+def _machine() -> dict[str, object]:
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    revision = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    return {
+        "threads": torch.get_num_threads(),
+        "device": platform.machine(),
+        "versions": {"torch": torch.__version__, "timm": timm.__version__, "transformers": transformers.__version__},
+        "revision": revision,
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
