@@ -238,7 +238,8 @@ def test_two_models_stand_in_one_file(tmp_path, vit_folder, name):
         (["vit", "--plot", "nowhere/out.png"], "--plot: found no folder nowhere"),
         (["vit", "--csv", "nowhere/out.csv"], "--csv: found no folder nowhere"),
         (["vit", "--csv", "empty"], "empty: cannot be written"),
-        (["convnet"], "hands on a map of shape"),
+        (["convnet"], "hands on a state of shape (2, 4, 56, 56), allowed (B, N, d) with B = 2"),
+        (["xlnet", "--limit", "3"], "XLNetLayer hands on a state of shape (128, 3, 8), allowed (B, N, d) with B = 3"),
     ],
 )
 def test_a_wrong_call_is_told_in_one_line(tmp_path, monkeypatch, vit_folder, bert_folder, arguments, words):
@@ -253,6 +254,8 @@ def test_a_wrong_call_is_told_in_one_line(tmp_path, monkeypatch, vit_folder, ber
     save(difformer(), tmp_path / "difformer")
     resnet = transformers.ResNetConfig(embedding_size=4, hidden_sizes=[4, 8], depths=[1, 2], layer_type="basic")
     transformers.ResNetModel(resnet).save_pretrained(tmp_path / "convnet")
+    xlnet = transformers.XLNetConfig(vocab_size=9, d_model=8, n_layer=2, n_head=2, d_inner=8)
+    transformers.XLNetModel(xlnet).save_pretrained(tmp_path / "xlnet")
     assert words in refused(*arguments)
 
 
@@ -260,7 +263,16 @@ def test_a_model_without_layers_or_with_trouble_of_its_own_is_told_in_one_line()
     def image_model(module):
         return LoadedModel("mine", module, "random weights", ImageInput(lambda images: torch.zeros(1, 3, 8, 8)))
 
+    class Unused(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = torch.nn.ModuleList([torch.nn.Linear(8, 8)])
+
+        def forward(self, x):
+            return x
+
     for module, words in [
+        (Unused(), r"mine: found layers that the model never calls"),
         (torch.nn.Conv2d(3, 4, 2), r"mine: cannot be measured .*no list of layers"),
         (torch.nn.Sequential(torch.nn.Linear(5, 5)), r"mine: cannot be measured .*mat1 and mat2"),
     ]:

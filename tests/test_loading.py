@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import pickle
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
+from torch import nn
 
 from loading_kit import bert, difformer, refused, vit
 from wavy.dynamics import KINDS
 from wavy.hosts.transformer import Transformer
 from wavy.loading import load, load_any, save
 from wavy.loading.loaded import GraphInput, ImageInput, PatchInput, TextInput
+from wavy.loading.transformers_models import layers_of
 
 kinds = pytest.mark.parametrize("kind", KINDS)
 
@@ -160,6 +163,19 @@ def test_the_blocks_of_one_stage_do_not_pass_for_all_layers(tmp_path):
     found = load_any(tmp_path)
     assert isinstance(found.takes, ImageInput)
     assert [type(block).__name__ for block in found.blocks] == ["SwinStage"] * 2
+
+
+def test_only_one_list_of_as_many_members_as_layers_passes_for_the_layers():
+    model = nn.Module()
+    model.config = SimpleNamespace(num_hidden_layers=2)
+    model.hashes = nn.ModuleList(nn.Linear(1, 1) for _ in range(3))
+    model.encoder = nn.Module()
+    model.encoder.layers = nn.ModuleList(nn.ModuleList([nn.Linear(1, 1), nn.Linear(1, 1)]) for _ in range(2))
+    assert layers_of("mine", model) == list(model.encoder.layers)
+    model.encoder.norms = nn.ModuleList(nn.LayerNorm(1) for _ in range(2))
+    refused(lambda: layers_of("mine", model), "spread over encoder.layers, encoder.norms")
+    model.config.num_hidden_layers = 9
+    assert layers_of("mine", model) is None
 
 
 @kinds

@@ -42,7 +42,7 @@ def load_from_folder(name: str, folder: Path, random: bool, options: dict[str, o
         takes = _input_of(transformers, model, folder)
     if takes is None:
         raise ValueError(f"{name}: the model takes {model.main_input_name}, allowed input_ids or pixel_values")
-    blocks = _layers(model)
+    blocks = layers_of(name, model)
     _check_layers(name, model, blocks or [], missing)
     return LoadedModel(name, model, _weights(missing), takes, blocks)
 
@@ -82,12 +82,22 @@ def _build(transformers: Any, folder: Path, config: Any, random: bool) -> tuple[
     return model, set(info["missing_keys"])
 
 
-def _layers(model: nn.Module) -> list[nn.Module] | None:
-    """The outermost list with as many members as the model has layers."""
+def layers_of(name: str, model: nn.Module) -> list[nn.Module] | None:
+    """The outermost list with as many members as the model has layers, or ``None``.
+
+    Raises:
+        ValueError: several such lists side by side: no module's output is the state after a layer.
+    """
     count = getattr(model.config, "num_hidden_layers", None)
-    lists = (module for module in model.modules() if isinstance(module, nn.ModuleList) and len(module) == count)
-    found = next(lists, None)
-    return None if found is None else list(found)
+    lists = {key: m for key, m in model.named_modules() if isinstance(m, nn.ModuleList) and len(m) == count}
+    first = next(iter(lists), None)
+    if beside := [key for key in lists if key != first and _parent(key) == _parent(first)]:
+        raise ValueError(f"{name}: the layers are spread over {first}, {', '.join(beside)}, allowed one list of layers")
+    return None if first is None else list(lists[first])
+
+
+def _parent(key: str) -> str:
+    return key.rpartition(".")[0]
 
 
 def _check_layers(name: str, model: nn.Module, blocks: list[nn.Module], missing: set[str]) -> None:
@@ -114,5 +124,5 @@ def _input_of(transformers: Any, model: nn.Module, folder: Path) -> ImageInput |
         return None
     text, tokenizer = config.get_text_config(), tokenizer_of(transformers, folder)
     limits = [getattr(text, "max_position_embeddings", None), getattr(tokenizer, "model_max_length", None)]
-    longest = min((limit for limit in limits if limit), default=None)
+    longest = min((limit for limit in limits if limit and limit > 0), default=None)  # XLNet says -1 for no limit
     return TextInput(text.vocab_size, longest, text.pad_token_id, tokenizer)
