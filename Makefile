@@ -14,7 +14,7 @@ endif
 # Idle threads sleep instead of spinning, so that two jobs on two cores do not slow each other many times over.
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: book test check-book reference lock clean
+.PHONY: book test check-book reference lock benchmark clean
 .DELETE_ON_ERROR:
 
 book: $(INSTALLED)
@@ -36,6 +36,10 @@ check-book: $(INSTALLED)
 # The only thing that rewrites the committed notebooks: look at the diff before you commit it.
 reference: $(INSTALLED)
 	$(BIN)/wavy reference
+
+# Time and memory beside the stock models, about ten minutes on a quiet machine; adds rows to results/benchmarks.jsonl.
+benchmark: $(INSTALLED)
+	$(BIN)/python -m benchmarks
 
 # New versions: resolve pyproject.toml anew, for every platform, with hashes.
 lock: $(INSTALLED)
