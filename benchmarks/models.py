@@ -24,6 +24,7 @@ class Case:
         loss: of model and batch.
         batch: examples a step.
         settings: what a reader must know of the sizes.
+        rounds: repeats of a measurement of time.
     """
 
     make: Callable[[], nn.Module]
@@ -31,6 +32,7 @@ class Case:
     loss: Callable[[nn.Module, Tensor], Tensor]
     batch: int
     settings: str
+    rounds: int = 21
 
 
 def _classes(model: nn.Module, images: Tensor) -> Tensor:
@@ -65,7 +67,7 @@ def _ids(length: int, words: int) -> Callable[[int], Tensor]:
 
 
 CASES = {
-    "DeiT-Ti": Case(_vit, _images(224), _classes, 8, "224 x 224 pixels, 12 layers, width 192"),
+    "DeiT-Ti": Case(_vit, _images(224), _classes, 8, "224 x 224 pixels, 12 layers, width 192", rounds=61),
     "BERT": Case(_bert, _ids(128, 30_522), _words, 8, "128 tokens, 24 layers, width 256, masked language model"),
     "GPT-2": Case(_gpt2, _ids(128, 50_257), _words, 8, "128 tokens, 12 layers, width 256"),
 }

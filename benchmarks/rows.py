@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 import statistics
 import subprocess
@@ -20,11 +21,16 @@ THREADS = 2
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
-    """Median and quartiles, as ``value``, ``low`` and ``high``."""
-    if len(values) == 1:
-        return {"value": values[0], "low": values[0], "high": values[0]}
-    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
-    return {"value": median, "low": low, "high": high}
+    """Median, quartiles, and the 95 % interval of the median.
+
+    ``value``, ``low``, ``high``, and ``least``, ``most``: the order statistics between which the median of all rounds
+    that could have been lies with that probability, whatever the distribution. They are the ends where there are few.
+    """
+    ordered = sorted(values)
+    edge = max(0, math.floor((len(ordered) - 1.96 * math.sqrt(len(ordered))) / 2))
+    quartiles = [ordered[0]] * 3 if len(ordered) == 1 else statistics.quantiles(ordered, n=4, method="inclusive")
+    low, value, high = quartiles
+    return {"value": value, "low": low, "high": high, "least": ordered[edge], "most": ordered[-1 - edge]}
 
 
 def write(path: Path | None, benchmark: str, values: Sequence[float], unit: str, **about: object) -> dict[str, object]:

@@ -46,6 +46,6 @@ def measure(name: str, case: Case, path: Path | None, repeats: int) -> list[dict
     return rows
 
 
-def run(cases: dict[str, Case], path: Path | None, repeats: int = 15) -> list[dict[str, object]]:
-    """Rows for all models."""
-    return [row for name, case in cases.items() for row in measure(name, case, path, repeats)]
+def run(cases: dict[str, Case], path: Path | None, repeats: int | None = None) -> list[dict[str, object]]:
+    """Rows for all models; ``None`` for as many rounds as each case asks for."""
+    return [row for name, case in cases.items() for row in measure(name, case, path, repeats or case.rounds)]

@@ -33,9 +33,16 @@ def test_a_row_tells_spread_setting_and_machine(tmp_path):
         rows.write(path, "speed", values, "ratio", model="DeiT-Ti", batch=2)
     many, one = (json.loads(line) for line in path.read_text().splitlines())
     assert (many["value"], many["low"], many["high"], many["repeats"]) == (3, 2, 4, 5)
+    assert (many["least"], many["most"]) == (1, 5)
     assert (one["value"], one["low"], one["high"], one["repeats"]) == (7, 7, 7, 1)
     assert many["model"] == "DeiT-Ti"
     assert set(many) >= MACHINE
+
+
+def test_the_interval_of_the_median_holds_it_nineteen_times_in_twenty():
+    draws = torch.randn(2000, 61, generator=torch.Generator().manual_seed(0)).exp()
+    held = [s["least"] <= 1 <= s["most"] for s in map(rows.spread, draws.tolist())]
+    assert 0.94 < sum(held) / len(held) < 0.98
 
 
 def test_speed_measures_every_kind_against_stock():

@@ -40,19 +40,20 @@ def layer_profile(
     """
     blocks = find_blocks(model) if blocks is None else list(blocks)
     names = {module: name for name, module in model.named_modules()}
-    states: list[tuple[str, Tensor]] = []
+    rows: list[dict[str, object]] = []
 
-    def keep(module: nn.Module, _inputs: object, output: object) -> None:
-        states.append((names.get(module, type(module).__name__), _state_of(output, names.get(module, "block"))))
+    def measure(module: nn.Module, _inputs: object, output: object) -> None:
+        # At once, so that no more than one state is kept.
+        name = names.get(module, type(module).__name__)
+        rows.append({"layer": len(rows), "module": name, **_measure(_state_of(output, name), labels)})
 
     modes = [(module, module.training) for module in model.modules()]
     with ExitStack() as stack:
         for block in dict.fromkeys(blocks):  # a block used twice is hooked once, and calls its hook twice
-            stack.callback(block.register_forward_hook(keep).remove)
+            stack.callback(block.register_forward_hook(measure).remove)
         for module, training in modes:
             stack.callback(setattr, module, "training", training)
         model.eval()(*inputs, **kwargs)
-    rows = ({"layer": layer, "module": name, **_measure(x, labels)} for layer, (name, x) in enumerate(states))
     return pd.DataFrame(rows)
 
 
