@@ -103,7 +103,6 @@ class Hosts(_Chapter):
 
 
 class Efficiency(_Chapter):
-    """Parameters of ``notebooks/efficiency``: the inputs for which products are counted; times are recorded ones."""
+    """Parameters of ``notebooks/efficiency``; times are recorded ones."""
 
-    image_size: Annotated[int, Field(ge=16, le=1024, multiple_of=16, description="pixels of an image's side")] = 224
-    text_length: int = Field(128, ge=1, le=512, description="tokens of a text")
+    batch: int = Field(1, ge=1, le=1024, description="examples for which products are counted")
