@@ -247,3 +247,19 @@ def test_refusals():
         attention_energy(torch.zeros(4, 2), torch.zeros(4, 2), torch.eye(3), 0.5)
     with pytest.raises(ValueError, match=r"blocks: found None and no list of layers"):
         layer_profile(nn.Linear(3, 3), torch.zeros(4, 3))
+
+
+def test_layer_profile_sees_a_state_before_the_model_overwrites_it():
+    class Overwriting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Identity() for _ in range(3))
+
+        def forward(self, x):
+            x = x.clone()
+            for layer in self.layers:
+                x = layer(x).mul_(2)
+            return x
+
+    energies = layer_profile(Overwriting(), normal(0, 5, 4))["dirichlet_energy"]
+    assert (energies / energies[0]).tolist() == pytest.approx([1, 4, 16])

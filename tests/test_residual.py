@@ -91,6 +91,17 @@ def test_a_half_precision_state_stays_one_beside_parameters_in_single_precision(
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_memory_in_another_precision_is_taken_as_it_is(kind, form):
+    x, ax, memory = (normal(i, 2, 3, 4) for i in range(3))
+    residual = Residual(4, kind, form=form)
+    expected, _ = residual(x.float(), ax.float(), memory.float())
+    for types in ((torch.float32, torch.bfloat16), (torch.bfloat16, torch.float32)):
+        out, _ = residual(x.to(types[0]), ax.to(types[0]), memory.to(types[1]))
+        assert torch.allclose(out.float(), expected, atol=0.05)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_compiles_to_one_graph_and_exports(kind):
     residual = Residual(4, kind)
     x, ax, memory = (normal(i, 2, 3, 4).float() for i in range(3))
