@@ -37,7 +37,7 @@ check-book: $(INSTALLED)
 reference: $(INSTALLED)
 	$(BIN)/wavy reference
 
-# Time and memory beside the stock models, about ten minutes on a quiet machine; adds rows to results/benchmarks.jsonl.
+# Time and memory beside the stock models, about half an hour on a quiet machine; adds rows to results/benchmarks.jsonl.
 benchmark: $(INSTALLED)
 	$(BIN)/python -m benchmarks
 
