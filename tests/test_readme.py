@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from torch import nn
 
 from conftest import ROOT
 from wavy.companion.parameters import check_parameters, read_parameters
@@ -19,7 +18,7 @@ COMMANDS = re.findall(r"^ +wavy (?:run|sweep) (\w+)(.*?)(?: +#.*)?$", README, fl
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_python_blocks_run(block):
-    exec(compile(block, "README.md", "exec"), {"layers": [nn.Linear(64, 64), nn.Linear(64, 64)]})
+    exec(compile(block, "README.md", "exec"), {})
 
 
 @pytest.mark.parametrize(("name", "options"), COMMANDS)
