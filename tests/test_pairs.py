@@ -74,6 +74,7 @@ def test_ffn_v_is_the_derivative_of_what_the_modules_compute(activation, how):
     assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(found, expected, strict=True))
 
 
+@pytest.mark.equation("eq-mlp-backward")
 @activations
 def test_adapters_learn_and_the_plain_way_gives_the_same_gradients_as_the_careful_one(activation):
     first, second = linears()

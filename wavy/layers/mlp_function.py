@@ -28,9 +28,9 @@ def mlp_pair(
 ) -> tuple[Tensor, Tensor]:
     """FFN of a state and FFN_v of its velocity, see :class:`wavy.layers.JointMLP`.
 
-    For the backward pass it keeps its inputs and the hidden values before the activation, and computes the others
-    again: less memory than the formula under autograd takes, and less time, too. Without autograd the hidden values
-    are overwritten in place.
+    For the backward pass, :eq:`eq-mlp-backward`, it keeps its inputs and the hidden values before the activation, and
+    computes the others again: less memory than the formula under autograd takes, and less time, too. Without autograd
+    the hidden values are overwritten in place.
 
     Args:
         x: state, (..., d).
