@@ -7,6 +7,8 @@ import torch
 from torch import nn
 
 from pairs_kit import WIDTH, mlp, mlp_inputs, norm, norm_inputs, plain_mlp, plain_norm, same
+from wavy.layers import ACTIVATIONS
+from wavy.layers.activations import curvature
 
 both = pytest.mark.parametrize(
     ("function", "formula", "inputs"),
@@ -91,3 +93,38 @@ def test_checkpointing_changes_no_gradient():
         return torch.autograd.grad((pair[0] + pair[1].square()).sum(), [x, y, *rest, *layer.parameters()])
 
     assert same(gradient(True), gradient(False))
+
+
+@both
+def test_a_velocity_made_of_the_state_has_its_gradient_once(function, formula, inputs):
+    z = inputs[0]
+
+    def gradient(f, create_graph):
+        velocity = 2 * z
+        pair = f(z + velocity**2, velocity, *inputs[2:])
+        loss = pair[0].sin().sum() + pair[1].square().sum()
+        return torch.autograd.grad(loss, [z, *inputs[2:3]], create_graph=create_graph)
+
+    expected = gradient(formula, False)
+    assert same(gradient(function, False), expected)
+    assert same(gradient(function, True), expected)
+
+
+def test_what_does_not_fit_is_named():
+    x, *rest = mlp_inputs(3)
+    with pytest.raises(ValueError, match="activation: found 'tanh', allowed gelu, gelu_tanh, relu, silu"):
+        mlp(x, *rest, activation="tanh")
+    for function, inputs in ((mlp, mlp_inputs(3)), (norm, norm_inputs(3))):
+        with pytest.raises(ValueError, match=r"velocity: found shape \(4,\), allowed that of x, \(3, 4\)"):
+            function(inputs[0], inputs[1][0], *inputs[2:])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_the_curvature_is_finite_wherever_the_activation_is(activation, dtype):
+    h = torch.tensor([0.0, 1, 5, 15, 22.5, 100, 300, 2e4], dtype=dtype)
+    found = curvature(activation, torch.cat([h, -h]))
+    assert found.dtype == dtype
+    assert torch.isfinite(found).all()
+    precise = curvature(activation, torch.cat([h, -h]).double())
+    assert torch.allclose(found.double(), precise, rtol=0.01, atol=1e-3)

@@ -10,7 +10,7 @@ from torch.nn.utils import parametrize, prune
 
 from systems import normal
 from wavy.hosts.pairs import activation_name, mlp_pair, norm_pair
-from wavy.layers import ACTIVATIONS
+from wavy.layers import ACTIVATIONS, velocity_norm
 
 activations = pytest.mark.parametrize("activation", ACTIVATIONS)
 
@@ -119,6 +119,31 @@ def test_a_hook_on_a_norm_sees_the_state():
     assert all(torch.allclose(a, b, atol=1e-13) for a, b in zip(plain, hooked, strict=True))
 
 
+def test_a_pruned_norm_is_read_after_its_hook_has_set_it():
+    norm, velocity = nn.LayerNorm(4).double(), normal(2, 3, 4)
+    prune.random_unstructured(norm, "weight", 0.5)
+    for factor in (1.0, 3.0):
+        with torch.no_grad():
+            norm.weight_orig.fill_(factor)
+        _, found = norm_pair(norm, normal(1, 3, 4), velocity)
+        expected = velocity_norm(normal(1, 3, 4), velocity, norm.weight_mask * factor, norm.eps)
+        assert torch.allclose(found, expected)
+        found.sum().backward()
+
+
+@pytest.mark.parametrize("how", ["forward", "subclass"])
+def test_a_changed_forward_is_called(how):
+    first, second = linears()
+    if how == "forward":
+        first.forward = lambda x: 3 * F.linear(x, first.weight)
+    else:
+        first.__class__ = type("Tripled", (nn.Linear,), {"forward": lambda self, x: 3 * F.linear(x, self.weight)})
+    x, velocity = normal(1, 3, 4), normal(2, 3, 4)
+    expected = derivative(first, "gelu", second, x, velocity)
+    found = mlp_pair(x, velocity, first, "gelu", second)
+    assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(found, expected, strict=True))
+
+
 @pytest.mark.parametrize(
     ("activation", "name"),
     [(F.relu, "relu"), (nn.ReLU(), "relu"), (F.gelu, "gelu"), (nn.GELU(), "gelu"), (nn.GELU("tanh"), "gelu_tanh")],
@@ -128,8 +153,12 @@ def test_activations_are_known_by_function_and_by_module(activation, name):
 
 
 def test_an_activation_without_ffn_v_is_named():
-    with pytest.raises(ValueError, match=r"^activation: found Tanh, allowed relu, gelu or silu where a velocity pass"):
-        activation_name(nn.Tanh())
+    squared = type("SquaredReLU", (nn.ReLU,), {"forward": lambda self, x: F.relu(x) ** 2})
+    patched = nn.ReLU()
+    patched.forward = lambda x: x
+    for activation, name in ((nn.Tanh(), "Tanh"), (squared(), "SquaredReLU"), (patched, "ReLU")):
+        with pytest.raises(ValueError, match=rf"^activation: found {name}, allowed relu, gelu or silu where a velo"):
+            activation_name(activation)
 
 
 @activations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -133,6 +134,11 @@ def test_refuses_in_one_line(arguments, message):
     assert "\n" not in str(caught.value)
 
 
+def test_numbers_of_numpy_are_numbers():
+    residual = Residual(np.int64(4), "light", tau=np.float32(0.5), theta_init=np.float64(-2))
+    assert (residual.dim, residual.tau, residual.theta_init) == (4, 0.5, -2)
+
+
 def test_refuses_shapes_that_do_not_match():
     residual, x = Residual(4, "light"), torch.zeros(2, 3, 4)
     with pytest.raises(ValueError, match="x: found 5 channels"):
@@ -141,3 +147,13 @@ def test_refuses_shapes_that_do_not_match():
         residual(x, torch.zeros(2, 1, 4))
     with pytest.raises(ValueError, match="memory: found shape"):
         residual(x, x, torch.zeros(3, 4))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("theta", [-4.0, -6.0, -8.0])
+def test_a_small_lambda_is_not_lost_in_half_precision(dtype, form, theta):
+    residual = Residual(1, "light", theta_init=theta, form=form).to(dtype)
+    x = torch.zeros(1, 1, dtype=dtype)
+    out, _ = residual(x, x, torch.full_like(x, -1.0))
+    assert out.item() == pytest.approx(torch.sigmoid(torch.tensor(theta)).item(), rel=0.02)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 
 
 def check_choice(name: str, value: object, allowed: Iterable[str]) -> None:
@@ -48,5 +49,5 @@ def check_width(name: str, value: object) -> None:
     Raises:
         ValueError: ``value`` is not a whole number >= 1.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name}: found {value!r}, allowed a whole number >= 1")

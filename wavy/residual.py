@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import torch
 from torch import Tensor, nn
 
@@ -93,7 +95,8 @@ class Residual(nn.Module):
 
     def _light(self, x: Tensor, previous: Tensor, ax: Tensor, scale: Tensor | None) -> Tensor:
         lam = self._lam(x)
-        if self.form == "euler":
+        if self.form == "euler" or x.dtype in (torch.float16, torch.bfloat16):
+            # Beside 1 a small lambda is lost in half precision.
             return self._diffusion(x, ax, scale) + lam * (x - previous)
         # lerp is X + lam (X - X_prev) in one pass, and autograd keeps nothing for it that is not alive anyway.
         return self._diffusion(torch.lerp(previous, x, 1 + lam), ax, scale)
@@ -141,7 +144,7 @@ def _lazy(x: Tensor, ax: Tensor, scale: Tensor | None) -> Tensor:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _check_shapes(dim: int, x: Tensor, ax: Tensor, memory: Tensor | None, scale: Tensor | None) -> None:

@@ -14,8 +14,17 @@ from wavy.layers import ACTIVATIONS, Pair, shared_dropout, velocity_norm
 #: Class of an affine map, exactly -> its matrix, (out, in). A host may add classes of its library.
 MATRICES: dict[type[nn.Module], Callable[[nn.Module], Tensor]] = {nn.Linear: lambda linear: linear.weight}
 
-#: Activations without options, as functions or classes -> their names in :data:`wavy.layers.ACTIVATIONS`.
-_NAMES = {F.relu: "relu", torch.relu: "relu", nn.ReLU: "relu", F.gelu: "gelu", F.silu: "silu", nn.SiLU: "silu"}
+#: Activations, as functions or classes, exactly -> their names in :data:`wavy.layers.ACTIVATIONS`. A host may add its
+#: library's.
+ACTIVATION_NAMES = {
+    F.relu: "relu",
+    torch.relu: "relu",
+    nn.ReLU: "relu",
+    F.gelu: "gelu",
+    nn.GELU: "gelu",
+    F.silu: "silu",
+    nn.SiLU: "silu",
+}
 
 
 def activation_name(activation: nn.Module | Callable[[Tensor], Tensor]) -> str:
@@ -24,10 +33,11 @@ def activation_name(activation: nn.Module | Callable[[Tensor], Tensor]) -> str:
     Raises:
         ValueError: one through which a velocity cannot pass.
     """
-    if isinstance(activation, nn.GELU):
-        return "gelu" if activation.approximate == "none" else "gelu_tanh"
-    bases = type(activation).__mro__ if isinstance(activation, nn.Module) else (activation,)
-    name = next((_NAMES[base] for base in bases if base in _NAMES), None)
+    name = ACTIVATION_NAMES.get(type(activation) if isinstance(activation, nn.Module) else activation)
+    if isinstance(activation, nn.Module) and "forward" in vars(activation):
+        name = None
+    if name == "gelu" and getattr(activation, "approximate", "none") == "tanh":
+        return "gelu_tanh"
     if name is None:
         found = getattr(activation, "__name__", type(activation).__name__)
         raise ValueError(f"activation: found {found}, allowed relu, gelu or silu where a velocity passes")
@@ -47,8 +57,9 @@ def norm_pair(norm: nn.LayerNorm, x: Tensor, velocity: Tensor) -> Pair:
     """
     # timm's own LayerNorm has another kernel for half precision.
     if _has_hooks(norm) or getattr(norm, "_fast_norm", False):
+        normed = norm(x)  # first, since a hook, such as that of pruning, may set the weight
         weight = 1.0 if norm.weight is None else norm.weight
-        return norm(x), velocity_norm(x, velocity, weight, norm.eps).to(velocity.dtype)
+        return normed, velocity_norm(x, velocity, weight, norm.eps).to(velocity.dtype)
     return layers.norm_pair(x, velocity, norm.weight, norm.bias, norm.eps)
 
 
@@ -89,13 +100,16 @@ def _affine(module: nn.Module) -> tuple[Tensor, Tensor | None]:
 
 def _linear_part(module: nn.Module, along: Tensor) -> Tensor:
     """The product with an affine map's matrix, without its bias."""
-    if type(module) in MATRICES:
+    if type(module) in MATRICES and "forward" not in vars(module):
         return F.linear(along, MATRICES[type(module)](module))
-    # Adapters and the like have no single matrix; an affine map less its value at zero is linear.
+    # Adapters and the like have no single matrix; an affine map less its value at zero is linear. Both calls, and
+    # that of the state before them, draw their dropout masks anew: a module with dropout of its own shares none.
     return module(along) - module(torch.zeros_like(along))
 
 
 def _has_hooks(module: nn.Module) -> bool:
-    """Whether somebody wants to see, or changes, what the module is called with."""
+    """Whether somebody wants to see, or changes, what the module is called with or gives."""
+    if "forward" in vars(module):
+        return True
     hooks = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
     return any(getattr(module, name) for name in hooks)

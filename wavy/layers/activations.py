@@ -27,8 +27,10 @@ def slope(activation: str, h: Tensor) -> Tensor:
 
 def curvature(activation: str, h: Tensor) -> Tensor:
     """phi''(h), the shape of h; it is not tracked by autograd."""
+    # Squares overflow in half precision, so it is taken in single.
+    precise = h.to(torch.promote_types(h.dtype, torch.float32))
     with torch.no_grad():
-        return _CURVATURES[activation](h)
+        return _CURVATURES[activation](precise).to(h.dtype)
 
 
 def _gelu_curvature(h: Tensor) -> Tensor:
@@ -41,6 +43,7 @@ def _gelu_curvature(h: Tensor) -> Tensor:
 def _gelu_tanh_curvature(h: Tensor) -> Tensor:
     # phi(h) = h (1 + tanh(p)) / 2 with a cubic polynomial p; dp is its derivative.
     factor, cubic = math.sqrt(2 / math.pi), 0.044715
+    h = h.clamp(-100, 100)  # phi'' is zero beyond, and the fifth power of h stays finite
     square = h * h
     t = torch.tanh(factor * h * (1 + cubic * square))
     dp = factor * (1 + 3 * cubic * square)

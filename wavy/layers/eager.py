@@ -46,8 +46,10 @@ def gradients_of(
     Returns:
         One entry for each of ``needed``, ``None`` where none is needed.
     """
-    wanted = [tensor for tensor, need in zip(inputs, needed, strict=False) if need]
     with torch.enable_grad():
+        # Names of their own: one input may have been made of another, and that way is not this formula's.
+        inputs = [None if tensor is None else tensor.view_as(tensor) for tensor in inputs]
         results = formula(*inputs)
+    wanted = [tensor for tensor, need in zip(inputs, needed, strict=False) if need]
     found = iter(torch.autograd.grad(results, wanted, gradients, create_graph=True, allow_unused=True))
     return tuple(next(found) if need else None for need in needed)

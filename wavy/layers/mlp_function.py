@@ -7,9 +7,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
+from wavy.checks import check_choice
 from wavy.layers.activations import ACTIVATIONS, curvature, slope
 from wavy.layers.eager import by_hand, gradients_of, needs_graph
 from wavy.layers.formulas import mlp_formula
+from wavy.layers.pair import check_pair
 
 #: Weight and bias of a linear layer, (out, in) and (out,).
 Affine = tuple[Tensor, Tensor | None]
@@ -42,7 +44,12 @@ def mlp_pair(
 
     Returns:
         Both, (..., d).
+
+    Raises:
+        ValueError: shapes that differ, or an unknown activation.
     """
+    check_pair(x, velocity)
+    check_choice("activation", activation, ACTIVATIONS)
     inputs = x, velocity, *first, *second
     if dropout or not by_hand(*inputs):
         return mlp_formula(*inputs, activation, dropout)

@@ -8,6 +8,7 @@ from torch.autograd.function import FunctionCtx
 
 from wavy.layers.eager import by_hand, gradients_of, needs_graph
 from wavy.layers.formulas import norm_formula
+from wavy.layers.pair import check_pair
 
 
 def norm_pair(
@@ -30,7 +31,11 @@ def norm_pair(
 
     Returns:
         Both, (..., d).
+
+    Raises:
+        ValueError: shapes that differ.
     """
+    check_pair(x, velocity)
     inputs = x, velocity, weight, bias
     same = x.dtype in (torch.float32, torch.float64) and all(t is not None and t.dtype == x.dtype for t in inputs)
     if exact or not same or not by_hand(*inputs):
