@@ -14,7 +14,7 @@ from wavy.layers import ACTIVATIONS, Pair, shared_dropout, velocity_norm
 #: Class of an affine map, exactly -> its matrix, (out, in). A host may add classes of its library.
 MATRICES: dict[type[nn.Module], Callable[[nn.Module], Tensor]] = {nn.Linear: lambda linear: linear.weight}
 
-#: Activations, as functions or classes, exactly -> their names in :data:`wavy.layers.ACTIVATIONS`. A host may add its
+#: Activations, as functions or classes, exactly -> their names in :data:`wavy.layers.activations.ACTIVATIONS`. A host may add its
 #: library's.
 ACTIVATION_NAMES = {
     F.relu: "relu",
@@ -28,7 +28,7 @@ ACTIVATION_NAMES = {
 
 
 def activation_name(activation: nn.Module | Callable[[Tensor], Tensor]) -> str:
-    """The name in :data:`wavy.layers.ACTIVATIONS` of an activation, given as a module or a function.
+    """The name in :data:`wavy.layers.activations.ACTIVATIONS` of an activation, given as a module or a function.
 
     Raises:
         ValueError: one through which a velocity cannot pass.
@@ -77,7 +77,7 @@ def mlp_pair(
         x: state, (..., d).
         velocity: same shape.
         first: affine map from d to the hidden channels. Adapters and other modules that stand for one are called.
-        activation: name of phi in :data:`wavy.layers.ACTIVATIONS`.
+        activation: name of phi in :data:`wavy.layers.activations.ACTIVATIONS`.
         second: affine map back to d.
         dropout: after the activation, with one mask for both.
 

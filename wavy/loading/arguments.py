@@ -13,7 +13,7 @@ Arguments = dict[str, object]
 
 
 def residual_arguments(model: nn.Module) -> Arguments:
-    """Those of its residuals, as :func:`wavy.wavify` takes them."""
+    """Those of its residuals, as :func:`wavy.hosts.conversion.wavify` takes them."""
     first = next(module for module in model.modules() if isinstance(module, Residual))
     return {"residual": first.kind, "tau": first.tau, "theta_init": first.theta_init, "form": first.form}
 
