@@ -6,7 +6,7 @@ import sys
 
 import torch
 
-from benchmarks import imports, memory, rows, speed, tokens, ways
+from benchmarks import allocator, imports, memory, rows, speed, tokens, ways
 from benchmarks.models import CASES
 
 BENCHMARKS = {
@@ -22,6 +22,7 @@ def main(names: list[str]) -> None:
     """Run the named benchmarks, all if none is named."""
     if unknown := [name for name in names if name not in BENCHMARKS]:
         sys.exit(f"benchmark: found {', '.join(unknown)}, allowed {', '.join(BENCHMARKS)}")
+    allocator.restart_keeping(names)
     torch.set_num_threads(rows.THREADS)
     for name in names or BENCHMARKS:
         for row in BENCHMARKS[name]():

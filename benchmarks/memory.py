@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks import models
+from benchmarks import allocator, models
 from benchmarks.rows import ROOT, write
 from wavy.dynamics import KINDS
 
@@ -36,7 +36,9 @@ def run(cases: dict[str, models.Case], path: Path | None, repeats: int = 3) -> l
 
 def _in_new_process(table: str, name: str, kind: str) -> int:
     command = [sys.executable, "-m", "benchmarks.memory", table, name, kind]
-    return int(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+    environment = allocator.default_environment()
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
+    return int(done.stdout)
 
 
 def added_bytes(case: models.Case, kind: str) -> int:

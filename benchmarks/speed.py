@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.allocator import freed_memory
 from benchmarks.models import Case, build, inference_step, training_step
 from benchmarks.rows import write
 from wavy.dynamics import KINDS
@@ -39,6 +40,7 @@ def measure(name: str, case: Case, path: Path | None, repeats: int) -> list[dict
         make = training_step if step == "training" else lambda _, model, batch: inference_step(model, batch)
         seconds = interleaved({kind: make(case, model, batch) for kind, model in models.items()}, repeats)
         about = {"model": name, "step": step, "batch": case.batch, "settings": case.settings}
+        about["freed_memory"] = freed_memory()
         rows.append(write(path, "speed", seconds["stock"], "s", residual="stock", **about))
         for kind in KINDS:
             ratios = [own / stock for own, stock in zip(seconds[kind], seconds["stock"], strict=True)]

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from benchmarks.allocator import freed_memory
 from benchmarks.models import Case, build, inference_step, training_step
 from benchmarks.rows import write
 from benchmarks.speed import interleaved
@@ -100,5 +101,6 @@ def run(name: str, case: Case, path: Path | None, repeats: int = 21) -> list[dic
         for way in WAYS:
             ratios = [own / base for own, base in zip(seconds[way], seconds["stock"], strict=True)]
             about = {"model": name, "residual": "full", "step": step, "way": way, "batch": case.batch}
+            about["freed_memory"] = freed_memory()
             rows.append(write(path, "ways", ratios, "ratio", settings=case.settings, **about))
     return rows

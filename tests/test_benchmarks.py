@@ -10,7 +10,7 @@ import torch
 pytest.importorskip("timm")
 pytest.importorskip("transformers")
 
-from benchmarks import imports, memory, rows, speed, tokens, ways
+from benchmarks import allocator, imports, memory, rows, speed, tokens, ways
 from benchmarks.models import CASES, TINY, build
 from wavy.dynamics import KINDS
 
@@ -52,6 +52,7 @@ def test_speed_measures_every_kind_against_stock():
     ]
     assert all(row["unit"] == ("s" if row["residual"] == "stock" else "ratio") for row in found)
     assert all(0 < row["low"] <= row["value"] <= row["high"] for row in found)
+    assert {row["freed_memory"] for row in found} == {allocator.freed_memory()}
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -97,3 +98,20 @@ def test_memory_and_tokens_are_measured_in_processes_of_their_own(monkeypatch):
 def test_imports_are_measured():
     (row,) = imports.run(None, repeats=1)
     assert row["unit"] == "s"
+
+
+def test_timed_processes_keep_freed_memory_and_those_whose_memory_is_measured_do_not(monkeypatch):
+    started = []
+    monkeypatch.setattr("os.execve", lambda *command: started.append(command))
+    for name in allocator.KEEPING:
+        monkeypatch.delenv(name, raising=False)
+    assert allocator.freed_memory() == "default"
+    allocator.restart_keeping(["speed"])
+    [(_, command, environment)] = started
+    assert command[1:] == ["-m", "benchmarks", "speed"]
+    for name in allocator.KEEPING:
+        monkeypatch.setenv(name, environment[name])
+    assert allocator.freed_memory() == "kept"
+    allocator.restart_keeping(["speed"])
+    assert len(started) == 1
+    assert not allocator.KEEPING.keys() & allocator.default_environment().keys()

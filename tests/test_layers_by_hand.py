@@ -26,6 +26,7 @@ def kept_numbers(function, inputs):
     return sum(kept.values()), pair
 
 
+@pytest.mark.equation("eq-mlp-backward")
 @biases
 @activations
 @pytest.mark.parametrize("shape", [(2, 3), (), (0, 3)])
