@@ -76,6 +76,7 @@ WAYS: dict[str, Callable[[], AbstractContextManager]] = {
     "the same, derivative of gelu in single operations": _composed,
     "state and velocity in one product": lambda: patch.object(pairs.layers, "mlp_pair", _stacked_pair),
     "velocity's mlp in the last layer, too": _last_velocity,
+    "hidden values not overwritten in inference": lambda: patch.dict(mlp_function._OVERWRITE, clear=True),
 }
 
 
@@ -89,7 +90,7 @@ def within(way: Callable[[], AbstractContextManager], step: Callable[[], None]) 
     return done
 
 
-def run(name: str, case: Case, path: Path | None, repeats: int = 21) -> list[dict[str, object]]:
+def run(name: str, case: Case, path: Path | None, repeats: int = 11) -> list[dict[str, object]]:
     """Rows of the ratios of a full wave in each way to the stock model, for inference and training."""
     batch, stock, full = case.inputs(case.batch), build(case, "stock"), build(case, "full")
     rows = []

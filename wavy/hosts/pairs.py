@@ -14,8 +14,8 @@ from wavy.layers import ACTIVATIONS, Pair, shared_dropout, velocity_norm
 #: Class of an affine map, exactly -> its matrix, (out, in). A host may add classes of its library.
 MATRICES: dict[type[nn.Module], Callable[[nn.Module], Tensor]] = {nn.Linear: lambda linear: linear.weight}
 
-#: Activations, as functions or classes, exactly -> their names in :data:`wavy.layers.activations.ACTIVATIONS`. A host may add its
-#: library's.
+#: Activations, as functions or classes, exactly -> their names in :data:`wavy.layers.activations.ACTIVATIONS`. A host
+#: may add its library's.
 ACTIVATION_NAMES = {
     F.relu: "relu",
     torch.relu: "relu",
