@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
+from torch import nn
 
 from timm_kit import FEW, NAMES, SCALES, SMALL, few, images, kinds, lively, names, own_names, small, states, stock, timm
+from wavy import wavify
 from wavy.dynamics import MIXED_KINDS
+from wavy.residual import Residual
 
 param_groups_weight_decay = pytest.importorskip("timm.optim").param_groups_weight_decay
 
@@ -80,6 +85,41 @@ def test_a_pruned_model_ends_in_the_state_of_its_last_block(name, kind):
     assert model.prune_intermediate_layers([1]) == [1]
     assert torch.allclose(model.forward_features(images()), expected, atol=1e-12)
     assert len(model.blocks) == 2
+
+
+@kinds
+@few
+@pytest.mark.parametrize("convert", [False, True])
+def test_one_block_in_every_place_is_as_copies_of_it(name, kind, convert):
+    def build(repeat):
+        model = stock(name) if convert else small(name, kind)
+        model.blocks = nn.Sequential(*(repeat(model.blocks[0]) for _ in range(4)))
+        if convert:
+            return lively_theta(wavify(model, kind))
+        model.mark_last()
+        return model
+
+    shared, copies = build(lambda block: block), build(copy.deepcopy)
+    assert len(list(shared.parameters())) < len(list(copies.parameters()))
+    assert torch.equal(shared(images()), copies(images()))
+    again, apart = (lively_theta(wavify(model, "light")) for model in (shared, copies))
+    assert {name for name, _ in again.named_parameters()} == {name for name, _ in shared.named_parameters()} | {
+        "blocks.0.residual.theta"
+    }
+    assert torch.equal(again(images()), apart(images()))
+
+
+@kinds
+@few
+def test_a_pruned_model_leaves_one_that_shares_its_blocks_as_it_was(name, kind):
+    teacher, student = small(name, kind), small(name, kind)
+    expected = teacher(images())
+    student.blocks = nn.Sequential(*teacher.blocks)
+    student.prune_intermediate_layers([1])
+    assert torch.equal(states(student, images())[1], states(teacher, images())[1])
+    assert torch.equal(teacher(images()), expected)
+    student.blocks[1].set_residual(Residual(12, "diffusion", form="stock").double())
+    assert torch.equal(teacher(images()), expected)
 
 
 @kinds
@@ -171,3 +211,12 @@ def test_channels_last(name, kind):
     model = small(name, kind, **SCALES)
     expected, x = model(images()), images().contiguous(memory_format=torch.channels_last)
     assert torch.allclose(model.to(memory_format=torch.channels_last)(x), expected, atol=1e-12)
+
+
+def lively_theta(model):
+    """Give every theta the same values, far from their start."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("theta"):
+                parameter.copy_(torch.linspace(-1, 2, 12))
+    return model

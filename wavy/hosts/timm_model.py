@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 from timm.models import is_model
 from torch import Tensor, nn
 
 from wavy.hosts.conversion import ResidualOptions
 from wavy.hosts.timm_block import WavyTimmBlock
+from wavy.residual import Residual
 
 #: The last parts of the names of the parameters that wavy adds.
 OWN = {"theta", "lamb", "lamb1", "lamb2"}
@@ -18,9 +21,11 @@ class WavyTimmModel:
     stock: type[nn.Module]
 
     def mark_last(self) -> None:
-        """Let the last block, and no other, hand on the state alone."""
-        for block in self.blocks:
-            block.last = block is self.blocks[-1]
+        """Let the last block, and no other, hand on the state alone. To be called again when ``blocks`` has changed."""
+        for place, block in enumerate(self.blocks):
+            last = place == len(self.blocks) - 1
+            if block.last != last:
+                self.blocks[place] = _marked(block, last)
 
     def no_weight_decay(self) -> set[str]:
         """timm's names, theta, and the gains of FeatScale and AttnScale."""
@@ -36,6 +41,15 @@ class WavyTimmModel:
     def forward_intermediates(self, x: Tensor, *args: object, **kwargs: object) -> object:
         """As timm's; the memory passes from block to block beside the states that timm collects."""
         return self.stock.forward_intermediates(_StatesOnly(self), x, *args, **kwargs)
+
+
+def _marked(block: WavyTimmBlock, last: bool) -> WavyTimmBlock:
+    """A block of the same parts in another place; the given one may stand elsewhere too, here or in another model."""
+    marked = copy.copy(block)
+    for name in ("_parameters", "_buffers", "_modules"):
+        setattr(marked, name, getattr(block, name).copy())
+    marked.last = last
+    return marked
 
 
 #: timm's class of a model -> the wavy one.
@@ -86,12 +100,18 @@ def convert_model(
     Raises:
         ValueError: blocks of another class, or that cannot carry a velocity.
     """
-    for block in model.blocks:
+    residuals: dict[nn.Module, Residual] = {}
+    for block in dict.fromkeys(model.blocks):  # one in many places once
         if type(block) not in (stock, wavy):
             raise ValueError(f"model: found blocks of class {type(block).__name__}, allowed timm's {stock.__name__}")
         if type(block) is stock:
             block.__class__, block.featscale = wavy, None
-        block.set_residual(options.build(model.embed_dim, like=next(block.parameters())))
+        # Blocks that shared a residual share the new one.
+        old = getattr(block, "residual", block)
+        if old not in residuals:
+            own = {"tau": old.tau, "form": old.form} if isinstance(old, Residual) else {}
+            residuals[old] = options.build(model.embed_dim, next(block.parameters()), **own)
+        block.set_residual(residuals[old])
     model.__class__ = classes.get(type(model), type(model))
     model.mark_last()
     name_as_wavy(model)
