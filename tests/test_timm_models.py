@@ -124,6 +124,17 @@ def test_a_pruned_model_leaves_one_that_shares_its_blocks_as_it_was(name, kind):
 
 @kinds
 @few
+def test_conversion_keeps_the_step_and_the_form_of_a_wavy_model(name, kind):
+    model = small(name, kind, tau=0.3, form="euler")
+    converted = wavify(model, "mix_full")
+    assert {(b.residual.kind, b.residual.tau, b.residual.form) for b in converted.blocks} == {("mix_full", 0.3, "euler")}
+    assert converted._model_args["tau"] == 0.3
+    other = wavify(model, "light", tau=0.4, form="stock")
+    assert {(b.residual.tau, b.residual.form) for b in other.blocks} == {(0.4, "stock")}
+
+
+@kinds
+@few
 def test_features_only(name, kind):
     features = lively(timm.create_model(f"wavy_{name}", residual=kind, features_only=True, **SMALL).double().eval())
     found = features(images())
