@@ -134,6 +134,18 @@ def test_conversion_keeps_the_step_and_the_form_of_a_wavy_model(name, kind):
 
 
 @kinds
+@pytest.mark.parametrize("name", [name for name in FEW if "cait" not in name])
+def test_a_norm_within_the_mlp_stops_a_velocity_at_construction(name, kind):
+    if kind not in ("full", "mix_full"):
+        assert small(name, kind, scale_mlp_norm=True)(images()).shape == (2, 5)
+        return
+    with pytest.raises(ValueError, match=f"found '{kind}' with LayerNorm as mlp.norm, allowed Identity"):
+        small(name, kind, scale_mlp_norm=True)
+    with pytest.raises(ValueError, match=f"found '{kind}' with LayerNorm as mlp.norm, allowed Identity"):
+        wavify(stock(name, scale_mlp_norm=True), kind)
+
+
+@kinds
 @few
 def test_features_only(name, kind):
     features = lively(timm.create_model(f"wavy_{name}", residual=kind, features_only=True, **SMALL).double().eval())
@@ -144,21 +156,33 @@ def test_features_only(name, kind):
     assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
 
 
+RUNS = (lambda m: m(images()), lambda m: m.forward_intermediates(images(), intermediates_only=True)[-1])
+
+
 @kinds
 @few
 def test_checkpointing_changes_no_gradient(name, kind):
-    def gradients(model, run):
-        model.zero_grad()
-        torch.manual_seed(5)
-        run(model).square().sum().backward()
-        return [p.grad.clone() for p in model.parameters() if p.grad is not None]
-
-    for run in (lambda m: m(images()), lambda m: m.forward_intermediates(images(), intermediates_only=True)[-1]):
+    for run in RUNS:
         model = small(name, kind, drop_path_rate=0.3).train()
         plain = gradients(model, run)
         model.set_grad_checkpointing()
         again = gradients(model, run)
         assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(plain, again, strict=True))
+
+
+@kinds
+@few
+@pytest.mark.parametrize("run", RUNS, ids=["forward", "intermediates"])
+def test_reentrant_checkpointing_is_right_or_refused(name, kind, run, reentrant):
+    model = small(name, kind).train()
+    plain = gradients(model, run)
+    model.set_grad_checkpointing()
+    if kind == "diffusion":
+        again = gradients(model, run)
+        assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(plain, again, strict=True))
+        return
+    with pytest.raises(RuntimeError, match=f"set_reentrant_ckpt: found True with residual '{kind}', allowed False"):
+        run(model)
 
 
 @kinds
@@ -231,3 +255,20 @@ def lively_theta(model):
             if name.endswith("theta"):
                 parameter.copy_(torch.linspace(-1, 2, 12))
     return model
+
+
+def gradients(model, run):
+    """The gradients of a run's sum of squares."""
+    model.zero_grad()
+    torch.manual_seed(5)
+    run(model).square().sum().backward()
+    return [p.grad.clone() for p in model.parameters() if p.grad is not None]
+
+
+@pytest.fixture
+def reentrant():
+    """Reentrant checkpointing in timm."""
+    before = timm.layers.use_reentrant_ckpt()
+    timm.layers.set_reentrant_ckpt(True)
+    yield
+    timm.layers.set_reentrant_ckpt(before)

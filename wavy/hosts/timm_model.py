@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 
+import torch
+from timm import layers
 from timm.models import is_model
 from torch import Tensor, nn
 
@@ -16,7 +18,11 @@ OWN = {"theta", "lamb", "lamb1", "lamb2"}
 
 
 class WavyTimmModel:
-    """A model of timm's with blocks of :class:`wavy.hosts.timm_block.WavyTimmBlock`; ``stock`` is timm's class."""
+    """A model of timm's with blocks of :class:`wavy.hosts.timm_block.WavyTimmBlock`; ``stock`` is timm's class.
+
+    Raises:
+        RuntimeError: reentrant checkpointing, ``timm.layers.set_reentrant_ckpt(True)``, of a kind with a memory.
+    """
 
     stock: type[nn.Module]
 
@@ -38,9 +44,26 @@ class WavyTimmModel:
         self.mark_last()
         return kept
 
+    def forward_features(self, x: Tensor, *args: object, **kwargs: object) -> Tensor:
+        """As timm's."""
+        self._check_checkpointing()
+        return super().forward_features(x, *args, **kwargs)
+
     def forward_intermediates(self, x: Tensor, *args: object, **kwargs: object) -> object:
         """As timm's; the memory passes from block to block beside the states that timm collects."""
+        self._check_checkpointing()
         return self.stock.forward_intermediates(_StatesOnly(self), x, *args, **kwargs)
+
+    def _check_checkpointing(self) -> None:
+        # Reentrant checkpointing sees tensors alone: the gradient of a pair would be lost without a word.
+        if not (self.grad_checkpointing and torch.is_grad_enabled() and _reentrant()):
+            return
+        kinds = {block.residual.kind for block in self.blocks} - {"diffusion"}
+        if kinds:
+            raise RuntimeError(
+                f"set_reentrant_ckpt: found True with residual {min(kinds)!r}, allowed False where a memory passes "
+                "from block to block"
+            )
 
 
 def _marked(block: WavyTimmBlock, last: bool) -> WavyTimmBlock:
@@ -51,6 +74,9 @@ def _marked(block: WavyTimmBlock, last: bool) -> WavyTimmBlock:
     marked.last = last
     return marked
 
+
+#: Whether timm checkpoints the reentrant way. Older versions, without the switch, leave it to torch, which does.
+_reentrant = getattr(layers, "use_reentrant_ckpt", lambda: True)
 
 #: timm's class of a model -> the wavy one.
 Classes = dict[type[nn.Module], type[WavyTimmModel]]
