@@ -127,7 +127,9 @@ def test_a_pruned_model_leaves_one_that_shares_its_blocks_as_it_was(name, kind):
 def test_conversion_keeps_the_step_and_the_form_of_a_wavy_model(name, kind):
     model = small(name, kind, tau=0.3, form="euler")
     converted = wavify(model, "mix_full")
-    assert {(b.residual.kind, b.residual.tau, b.residual.form) for b in converted.blocks} == {("mix_full", 0.3, "euler")}
+    assert {(b.residual.kind, b.residual.tau, b.residual.form) for b in converted.blocks} == {
+        ("mix_full", 0.3, "euler")
+    }
     assert converted._model_args["tau"] == 0.3
     other = wavify(model, "light", tau=0.4, form="stock")
     assert {(b.residual.tau, b.residual.form) for b in other.blocks} == {(0.4, "stock")}
