@@ -111,6 +111,21 @@ def test_one_block_in_every_place_is_as_copies_of_it(name, kind, convert):
 
 @kinds
 @few
+def test_a_last_block_in_another_place_is_never_taken_for_the_last(name, kind):
+    model = small(name, kind)
+    model.blocks = nn.Sequential(*reversed(model.blocks))
+    for run in (model, model.forward_intermediates):
+        with pytest.raises(RuntimeError, match=r"blocks: found the last one in another place.* mark_last\(\)"):
+            run(images())
+    model.mark_last()
+    expected = small(name, kind)
+    for block, other in zip(expected.blocks, model.blocks, strict=True):
+        block.load_state_dict(other.state_dict())
+    assert torch.equal(model(images()), expected(images()))
+
+
+@kinds
+@few
 def test_a_pruned_model_leaves_one_that_shares_its_blocks_as_it_was(name, kind):
     teacher, student = small(name, kind), small(name, kind)
     expected = teacher(images())

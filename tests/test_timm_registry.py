@@ -45,7 +45,7 @@ def test_a_file_of_stock_weights_loads_as_pretrained_ones(name, tmp_path):
     options = SMALL | SCALES | {"residual": "light", "pretrained_cfg_overlay": overlay}
     model = timm.create_model(f"wavy_{name}", pretrained=True, **options).state_dict()
     assert all(torch.equal(model[key], value.float()) for key, value in theirs.state_dict().items())
-    with pytest.raises(RuntimeError, match="Missing key.*residual.theta"):
+    with pytest.raises(RuntimeError, match=r"Missing key.*residual\.theta"):
         timm.create_model(f"wavy_{name}", checkpoint_path=path, **SMALL, residual="light")
 
 

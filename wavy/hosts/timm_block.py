@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from wavy.checks import check_choice
 from wavy.dynamics import KINDS

@@ -21,7 +21,8 @@ class WavyTimmModel:
     """A model of timm's with blocks of :class:`wavy.hosts.timm_block.WavyTimmBlock`; ``stock`` is timm's class.
 
     Raises:
-        RuntimeError: reentrant checkpointing, ``timm.layers.set_reentrant_ckpt(True)``, of a kind with a memory.
+        RuntimeError: its last block put elsewhere without :meth:`mark_last`, whose memory would be lost; reentrant
+            checkpointing, ``timm.layers.set_reentrant_ckpt(True)``, of a kind with a memory.
     """
 
     stock: type[nn.Module]
@@ -46,24 +47,25 @@ class WavyTimmModel:
 
     def forward_features(self, x: Tensor, *args: object, **kwargs: object) -> Tensor:
         """As timm's."""
-        self._check_checkpointing()
+        self._check_blocks()
         return super().forward_features(x, *args, **kwargs)
 
     def forward_intermediates(self, x: Tensor, *args: object, **kwargs: object) -> object:
         """As timm's; the memory passes from block to block beside the states that timm collects."""
-        self._check_checkpointing()
+        self._check_blocks()
         return self.stock.forward_intermediates(_StatesOnly(self), x, *args, **kwargs)
 
-    def _check_checkpointing(self) -> None:
+    def _check_blocks(self) -> None:
+        if any(getattr(block, "last", False) for block in list(self.blocks)[:-1]):
+            raise RuntimeError("blocks: found the last one in another place, allowed after a call of mark_last()")
         # Reentrant checkpointing sees tensors alone: the gradient of a pair would be lost without a word.
-        if not (self.grad_checkpointing and torch.is_grad_enabled() and _reentrant()):
-            return
-        kinds = {block.residual.kind for block in self.blocks} - {"diffusion"}
-        if kinds:
-            raise RuntimeError(
-                f"set_reentrant_ckpt: found True with residual {min(kinds)!r}, allowed False where a memory passes "
-                "from block to block"
-            )
+        if self.grad_checkpointing and torch.is_grad_enabled() and _reentrant():
+            kinds = {block.residual.kind for block in self.blocks} - {"diffusion"}
+            if kinds:
+                raise RuntimeError(
+                    f"set_reentrant_ckpt: found True with residual {min(kinds)!r}, allowed False where a memory passes "
+                    "from block to block"
+                )
 
 
 def _marked(block: WavyTimmBlock, last: bool) -> WavyTimmBlock:
