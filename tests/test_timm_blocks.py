@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from torch.func import jvp
 
 from systems import normal
-from timm_kit import kinds, lively, state
+from timm_kit import kinds, lively, state, timm
 from wavy.dynamics import KINDS
 from wavy.hosts.cait import WavyCaitBlock
+from wavy.hosts.timm_layers import mlp_pair
 from wavy.hosts.vit import WavyViTBlock
+from wavy.residual import Residual
 
 BLOCKS = {"vit": WavyViTBlock, "cait": WavyCaitBlock}
 blocks = pytest.mark.parametrize("host", BLOCKS)
@@ -103,6 +105,88 @@ def test_gradients_are_right(host, kind):
         return torch.func.functional_call(block, dict(zip(names, vectors, strict=True)), (x,))
 
     assert torch.autograd.gradcheck(run, (*(x.requires_grad_() for x in inputs), *weights))
+
+
+class OtherMlp(timm.layers.Mlp):
+    def forward(self, x):
+        return -super().forward(x)
+
+
+class OtherNorm(torch.nn.LayerNorm):
+    def forward(self, x):
+        return -super().forward(x)
+
+
+class OtherReLU(torch.nn.ReLU):
+    def forward(self, x):
+        return -super().forward(x)
+
+
+class OtherDropout(torch.nn.Dropout):
+    def forward(self, x):
+        return -super().forward(x)
+
+
+def set_forward(part):
+    part.forward = torch.neg
+
+
+CHANGES = {
+    "OtherMlp": lambda block: setattr(block, "mlp", OtherMlp(6)),
+    "OtherNorm": lambda block: setattr(block, "norm2", OtherNorm(6)),
+    "OtherReLU": lambda block: setattr(block.mlp, "act", OtherReLU()),
+    "OtherDropout as mlp.drop1": lambda block: setattr(block.mlp, "drop1", OtherDropout()),
+    "LayerNorm as mlp.norm": lambda block: setattr(block.mlp, "norm", torch.nn.LayerNorm(24)),
+    "a forward set on norm2": lambda block: set_forward(block.norm2),
+    "a forward set on mlp,": lambda block: set_forward(block.mlp),
+    "a forward set on mlp.act": lambda block: set_forward(block.mlp.act),
+    "a forward set on mlp.fc1": lambda block: set_forward(block.mlp.fc1),
+    "a forward set on mlp.fc2": lambda block: set_forward(block.mlp.fc2),
+}
+
+
+@kinds
+@blocks
+@pytest.mark.parametrize("found", CHANGES)
+def test_parts_that_a_velocity_would_pass_by_are_refused(host, kind, found):
+    block = make(host, "diffusion")
+    CHANGES[found](block)
+    residual = Residual(6, kind)
+    if residual.carries_velocity:
+        with pytest.raises(ValueError, match=f"found .*{found}.* allowed"):
+            block.set_residual(residual)
+        assert block.residual.kind == "diffusion"
+    else:
+        block.set_residual(residual)
+
+
+@velocity_kinds
+@blocks
+@pytest.mark.parametrize("part", ["mlp", "mlp.act"])
+def test_hooks_that_a_velocity_would_pass_by_are_refused(host, kind, part):
+    block, inputs = make(host, kind), pair(kind, 2, 5, 6)
+    expected = block(inputs)
+    hooks = [
+        block.get_submodule(part).register_forward_hook(lambda *_: None),
+        block.get_submodule(part).register_forward_pre_hook(lambda *_: None),
+    ]
+    for hook in hooks:
+        with pytest.raises(ValueError, match=f"{part}: found hooks or a forward set on it, allowed none"):
+            block(inputs)
+        hook.remove()
+    assert all(torch.equal(*both) for both in zip(block(inputs), expected, strict=True))
+
+
+@velocity_kinds
+@blocks
+@pytest.mark.parametrize("activation", ["GELU", "GELUTanh", "Swish"])
+def test_a_velocity_passes_timms_own_activations(host, kind, activation):
+    block = make(host, "diffusion")
+    block.mlp.act = getattr(timm.layers, activation)()
+    block.set_residual(Residual(6, kind).double())
+    x, velocity = pair(kind, 2, 5, 6)
+    along = jvp(block.mlp, (x,), (velocity,))
+    assert all(torch.allclose(*both, atol=1e-12) for both in zip(mlp_pair(block.mlp, x, velocity), along, strict=True))
 
 
 @settings(max_examples=25)

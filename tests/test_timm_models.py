@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
+from torch import nn
 
 from timm_kit import FEW, NAMES, SCALES, SMALL, few, images, kinds, lively, names, own_names, small, states, stock, timm
+from wavy import wavify
 from wavy.dynamics import MIXED_KINDS
+from wavy.residual import Residual
 
 param_groups_weight_decay = pytest.importorskip("timm.optim").param_groups_weight_decay
 
@@ -84,6 +89,81 @@ def test_a_pruned_model_ends_in_the_state_of_its_last_block(name, kind):
 
 @kinds
 @few
+@pytest.mark.parametrize("convert", [False, True])
+def test_one_block_in_every_place_is_as_copies_of_it(name, kind, convert):
+    def build(repeat):
+        model = stock(name) if convert else small(name, kind)
+        model.blocks = nn.Sequential(*(repeat(model.blocks[0]) for _ in range(4)))
+        if convert:
+            return lively_theta(wavify(model, kind))
+        model.mark_last()
+        return model
+
+    shared, copies = build(lambda block: block), build(copy.deepcopy)
+    assert len(list(shared.parameters())) < len(list(copies.parameters()))
+    assert torch.equal(shared(images()), copies(images()))
+    again, apart = (lively_theta(wavify(model, "light")) for model in (shared, copies))
+    assert {name for name, _ in again.named_parameters()} == {name for name, _ in shared.named_parameters()} | {
+        "blocks.0.residual.theta"
+    }
+    assert torch.equal(again(images()), apart(images()))
+
+
+@kinds
+@few
+def test_a_last_block_in_another_place_is_never_taken_for_the_last(name, kind):
+    model = small(name, kind)
+    model.blocks = nn.Sequential(*reversed(model.blocks))
+    for run in (model, model.forward_intermediates):
+        with pytest.raises(RuntimeError, match=r"blocks: found the last one in another place.* mark_last\(\)"):
+            run(images())
+    model.mark_last()
+    expected = small(name, kind)
+    for block, other in zip(expected.blocks, model.blocks, strict=True):
+        block.load_state_dict(other.state_dict())
+    assert torch.equal(model(images()), expected(images()))
+
+
+@kinds
+@few
+def test_a_pruned_model_leaves_one_that_shares_its_blocks_as_it_was(name, kind):
+    teacher, student = small(name, kind), small(name, kind)
+    expected = teacher(images())
+    student.blocks = nn.Sequential(*teacher.blocks)
+    student.prune_intermediate_layers([1])
+    assert torch.equal(states(student, images())[1], states(teacher, images())[1])
+    assert torch.equal(teacher(images()), expected)
+    student.blocks[1].set_residual(Residual(12, "diffusion", form="stock").double())
+    assert torch.equal(teacher(images()), expected)
+
+
+@kinds
+@few
+def test_conversion_keeps_the_step_and_the_form_of_a_wavy_model(name, kind):
+    model = small(name, kind, tau=0.3, form="euler")
+    converted = wavify(model, "mix_full")
+    assert {(b.residual.kind, b.residual.tau, b.residual.form) for b in converted.blocks} == {
+        ("mix_full", 0.3, "euler")
+    }
+    assert converted._model_args["tau"] == 0.3
+    other = wavify(model, "light", tau=0.4, form="stock")
+    assert {(b.residual.tau, b.residual.form) for b in other.blocks} == {(0.4, "stock")}
+
+
+@kinds
+@pytest.mark.parametrize("name", [name for name in FEW if "cait" not in name])
+def test_a_norm_within_the_mlp_stops_a_velocity_at_construction(name, kind):
+    if kind not in ("full", "mix_full"):
+        assert small(name, kind, scale_mlp_norm=True)(images()).shape == (2, 5)
+        return
+    with pytest.raises(ValueError, match=f"found '{kind}' with LayerNorm as mlp.norm, allowed Identity"):
+        small(name, kind, scale_mlp_norm=True)
+    with pytest.raises(ValueError, match=f"found '{kind}' with LayerNorm as mlp.norm, allowed Identity"):
+        wavify(stock(name, scale_mlp_norm=True), kind)
+
+
+@kinds
+@few
 def test_features_only(name, kind):
     features = lively(timm.create_model(f"wavy_{name}", residual=kind, features_only=True, **SMALL).double().eval())
     found = features(images())
@@ -93,21 +173,33 @@ def test_features_only(name, kind):
     assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
 
 
+RUNS = (lambda m: m(images()), lambda m: m.forward_intermediates(images(), intermediates_only=True)[-1])
+
+
 @kinds
 @few
 def test_checkpointing_changes_no_gradient(name, kind):
-    def gradients(model, run):
-        model.zero_grad()
-        torch.manual_seed(5)
-        run(model).square().sum().backward()
-        return [p.grad.clone() for p in model.parameters() if p.grad is not None]
-
-    for run in (lambda m: m(images()), lambda m: m.forward_intermediates(images(), intermediates_only=True)[-1]):
+    for run in RUNS:
         model = small(name, kind, drop_path_rate=0.3).train()
         plain = gradients(model, run)
         model.set_grad_checkpointing()
         again = gradients(model, run)
         assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(plain, again, strict=True))
+
+
+@kinds
+@few
+@pytest.mark.parametrize("run", RUNS, ids=["forward", "intermediates"])
+def test_reentrant_checkpointing_is_right_or_refused(name, kind, run, reentrant):
+    model = small(name, kind).train()
+    plain = gradients(model, run)
+    model.set_grad_checkpointing()
+    if kind == "diffusion":
+        again = gradients(model, run)
+        assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(plain, again, strict=True))
+        return
+    with pytest.raises(RuntimeError, match=f"set_reentrant_ckpt: found True with residual '{kind}', allowed False"):
+        run(model)
 
 
 @kinds
@@ -171,3 +263,29 @@ def test_channels_last(name, kind):
     model = small(name, kind, **SCALES)
     expected, x = model(images()), images().contiguous(memory_format=torch.channels_last)
     assert torch.allclose(model.to(memory_format=torch.channels_last)(x), expected, atol=1e-12)
+
+
+def lively_theta(model):
+    """Give every theta the same values, far from their start."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("theta"):
+                parameter.copy_(torch.linspace(-1, 2, 12))
+    return model
+
+
+def gradients(model, run):
+    """The gradients of a run's sum of squares."""
+    model.zero_grad()
+    torch.manual_seed(5)
+    run(model).square().sum().backward()
+    return [p.grad.clone() for p in model.parameters() if p.grad is not None]
+
+
+@pytest.fixture
+def reentrant():
+    """Reentrant checkpointing in timm."""
+    before = timm.layers.use_reentrant_ckpt()
+    timm.layers.set_reentrant_ckpt(True)
+    yield
+    timm.layers.set_reentrant_ckpt(before)

@@ -37,6 +37,35 @@ def test_stock_weights_load_as_pretrained_ones(name):
     assert all(torch.equal(model.state_dict()[key], value.float()) for key, value in weights.items())
 
 
+@few
+def test_a_file_of_stock_weights_loads_as_pretrained_ones(name, tmp_path):
+    theirs, path = stock(name), str(tmp_path / "weights.pth")
+    torch.save(theirs.state_dict(), path)
+    overlay = {"file": path, "num_classes": 5, "input_size": (3, 32, 32), "classifier": None}
+    options = SMALL | SCALES | {"residual": "light", "pretrained_cfg_overlay": overlay}
+    model = timm.create_model(f"wavy_{name}", pretrained=True, **options).state_dict()
+    assert all(torch.equal(model[key], value.float()) for key, value in theirs.state_dict().items())
+    with pytest.raises(RuntimeError, match=r"Missing key.*residual\.theta"):
+        timm.create_model(f"wavy_{name}", checkpoint_path=path, **SMALL, residual="light")
+
+
+@kinds
+@few
+def test_weights_of_the_same_model_load_from_a_checkpoint_path(name, kind, tmp_path):
+    model, path = small(name, kind, **SCALES), str(tmp_path / "weights.pth")
+    torch.save(model.state_dict(), path)
+    again = timm.create_model(f"wavy_{name}", checkpoint_path=path, residual=kind, **SMALL, **SCALES).state_dict()
+    assert all(torch.equal(again[key], value.float()) for key, value in model.state_dict().items())
+
+
+@few
+@pytest.mark.parametrize("feature_cls", ["hook", "list", "dict", "fx", timm.models.FeatureHookNet])
+def test_features_through_hooks_are_refused_by_name(name, feature_cls):
+    with pytest.raises(ValueError, match=f"wavy_{name}: found feature_cls=.*{feature_cls!r}.*, allowed 'getter'"):
+        timm.create_model(f"wavy_{name}", features_only=True, feature_cls=feature_cls, **SMALL)
+    assert timm.create_model(f"wavy_{name}", features_only=True, feature_cls="getter", **SMALL).model is not None
+
+
 @kinds
 @few
 def test_a_saved_model_is_built_again_with_its_residual(name, kind, tmp_path):

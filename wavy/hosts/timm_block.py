@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from timm.layers import Mlp
-from torch import Tensor, nn
+from torch import Tensor
 
 from wavy.checks import check_choice
 from wavy.dynamics import KINDS
-from wavy.hosts.pairs import activation_name, norm_pair
+from wavy.hosts.pairs import norm_pair
 from wavy.hosts.scales import FeatScale
-from wavy.hosts.timm_layers import mlp_pair, path_mask
+from wavy.hosts.timm_layers import check_parts, mlp_pair, path_mask
 from wavy.layers import Pair
 from wavy.residual import Residual
 
@@ -63,12 +62,13 @@ class WavyTimmBlock:
             self.scale_attention()
 
     def set_residual(self, residual: Residual) -> None:
-        """Take another residual."""
-        if residual.carries_velocity and not (isinstance(self.norm2, nn.LayerNorm) and isinstance(self.mlp, Mlp)):
-            found = f"{type(self.norm2).__name__} and {type(self.mlp).__name__}"
-            raise ValueError(f"residual: found {residual.kind!r} with {found}, allowed LayerNorm and Mlp")
+        """Take another residual.
+
+        Raises:
+            ValueError: the block has parts that the residual's velocity cannot pass.
+        """
         if residual.carries_velocity:
-            activation_name(self.mlp.act)  # refuses one that a velocity cannot pass
+            check_parts(residual.kind, self.norm2, self.mlp)
         self.residual = residual
 
     def forward(self, x: Tensor | Pair, attn_mask: Tensor | None = None, is_causal: bool = False) -> Tensor | Pair:

@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
+from timm import layers
+from timm.layers import Mlp
 from torch import Tensor, nn
 
 from wavy.hosts import pairs
-from wavy.hosts.pairs import activation_name
+from wavy.hosts.pairs import ACTIVATION_NAMES, activation_name
 from wavy.layers import Pair, shared_dropout
+
+ACTIVATION_NAMES.update({layers.GELU: "gelu", layers.GELUTanh: "gelu_tanh", layers.Swish: "silu"})
+
+
+def check_parts(kind: str, norm: nn.Module, mlp: nn.Module) -> None:
+    """Check that a velocity can pass a block's second norm and its mlp.
+
+    It takes their weights alone, so it would pass by what a derived class, or a ``forward`` set on one of the modules,
+    does otherwise.
+
+    Raises:
+        ValueError: classes other than LayerNorm and timm's ``Mlp``, or an mlp with parts of its own.
+    """
+    if type(norm) not in (nn.LayerNorm, layers.LayerNorm) or type(mlp) is not Mlp:
+        found = f"{type(norm).__name__} and {type(mlp).__name__}"
+        raise ValueError(f"residual: found {kind!r} with {found}, allowed LayerNorm and Mlp")
+    for name, allowed in {"norm": nn.Identity, "drop1": nn.Dropout, "drop2": nn.Dropout}.items():
+        if type(part := getattr(mlp, name)) is not allowed:
+            found = type(part).__name__
+            raise ValueError(f"residual: found {kind!r} with {found} as mlp.{name}, allowed {allowed.__name__}")
+    for name, part in {"norm2": norm, "mlp": mlp, "mlp.act": mlp.act, "mlp.fc1": mlp.fc1, "mlp.fc2": mlp.fc2}.items():
+        if "forward" in vars(part):
+            raise ValueError(f"residual: found {kind!r} with a forward set on {name}, allowed that of its class")
+    activation_name(mlp.act)
 
 
 def mlp_pair(mlp: nn.Module, x: Tensor, velocity: Tensor) -> Pair:
@@ -21,10 +47,11 @@ def mlp_pair(mlp: nn.Module, x: Tensor, velocity: Tensor) -> Pair:
         Both, (..., d).
 
     Raises:
-        ValueError: an activation or a norm within the mlp that has no FFN_v here.
+        ValueError: hooks, or a ``forward``, set on the mlp or its activation, which are not called here.
     """
-    if not isinstance(mlp.norm, nn.Identity):
-        raise ValueError(f"mlp: found {type(mlp.norm).__name__} between its layers, allowed none")
+    for name, part in {"mlp": mlp, "mlp.act": mlp.act}.items():
+        if pairs._has_hooks(part) or "forward" in vars(part):
+            raise ValueError(f"{name}: found hooks or a forward set on it, allowed none where a velocity passes")
     pair = pairs.mlp_pair(x, velocity, mlp.fc1, activation_name(mlp.act), mlp.fc2, mlp.drop1)
     return shared_dropout(*pair, mlp.drop2.p, mlp.drop2.training)
 

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import copy
+
+import torch
+from timm import layers
 from timm.models import is_model
 from torch import Tensor, nn
 
 from wavy.hosts.conversion import ResidualOptions
 from wavy.hosts.timm_block import WavyTimmBlock
+from wavy.residual import Residual
 
 #: The last parts of the names of the parameters that wavy adds.
 OWN = {"theta", "lamb", "lamb1", "lamb2"}
 
 
 class WavyTimmModel:
-    """A model of timm's with blocks of :class:`wavy.hosts.timm_block.WavyTimmBlock`; ``stock`` is timm's class."""
+    """A model of timm's with blocks of :class:`wavy.hosts.timm_block.WavyTimmBlock`; ``stock`` is timm's class.
+
+    Raises:
+        RuntimeError: its last block put elsewhere without :meth:`mark_last`, whose memory would be lost; reentrant
+            checkpointing, ``timm.layers.set_reentrant_ckpt(True)``, of a kind with a memory.
+    """
 
     stock: type[nn.Module]
 
     def mark_last(self) -> None:
-        """Let the last block, and no other, hand on the state alone."""
-        for block in self.blocks:
-            block.last = block is self.blocks[-1]
+        """Let the last block, and no other, hand on the state alone. To be called again when ``blocks`` has changed."""
+        for place, block in enumerate(self.blocks):
+            last = place == len(self.blocks) - 1
+            if block.last != last:
+                self.blocks[place] = _marked(block, last)
 
     def no_weight_decay(self) -> set[str]:
         """timm's names, theta, and the gains of FeatScale and AttnScale."""
@@ -33,10 +45,40 @@ class WavyTimmModel:
         self.mark_last()
         return kept
 
+    def forward_features(self, x: Tensor, *args: object, **kwargs: object) -> Tensor:
+        """As timm's."""
+        self._check_blocks()
+        return super().forward_features(x, *args, **kwargs)
+
     def forward_intermediates(self, x: Tensor, *args: object, **kwargs: object) -> object:
         """As timm's; the memory passes from block to block beside the states that timm collects."""
+        self._check_blocks()
         return self.stock.forward_intermediates(_StatesOnly(self), x, *args, **kwargs)
 
+    def _check_blocks(self) -> None:
+        if any(getattr(block, "last", False) for block in list(self.blocks)[:-1]):
+            raise RuntimeError("blocks: found the last one in another place, allowed after a call of mark_last()")
+        # Reentrant checkpointing sees tensors alone: the gradient of a pair would be lost without a word.
+        if self.grad_checkpointing and torch.is_grad_enabled() and _reentrant():
+            kinds = {block.residual.kind for block in self.blocks} - {"diffusion"}
+            if kinds:
+                raise RuntimeError(
+                    f"set_reentrant_ckpt: found True with residual {min(kinds)!r}, allowed False where a memory passes "
+                    "from block to block"
+                )
+
+
+def _marked(block: WavyTimmBlock, last: bool) -> WavyTimmBlock:
+    """A block of the same parts in another place; the given one may stand elsewhere too, here or in another model."""
+    marked = copy.copy(block)
+    for name in ("_parameters", "_buffers", "_modules"):
+        setattr(marked, name, getattr(block, name).copy())
+    marked.last = last
+    return marked
+
+
+#: Whether timm checkpoints the reentrant way. Older versions, without the switch, leave it to torch, which does.
+_reentrant = getattr(layers, "use_reentrant_ckpt", lambda: True)
 
 #: timm's class of a model -> the wavy one.
 Classes = dict[type[nn.Module], type[WavyTimmModel]]
@@ -86,12 +128,18 @@ def convert_model(
     Raises:
         ValueError: blocks of another class, or that cannot carry a velocity.
     """
-    for block in model.blocks:
+    residuals: dict[nn.Module, Residual] = {}
+    for block in dict.fromkeys(model.blocks):  # one in many places once
         if type(block) not in (stock, wavy):
             raise ValueError(f"model: found blocks of class {type(block).__name__}, allowed timm's {stock.__name__}")
         if type(block) is stock:
             block.__class__, block.featscale = wavy, None
-        block.set_residual(options.build(model.embed_dim, like=next(block.parameters())))
+        # Blocks that shared a residual share the new one.
+        old = getattr(block, "residual", block)
+        if old not in residuals:
+            own = {"tau": old.tau, "form": old.form} if isinstance(old, Residual) else {}
+            residuals[old] = options.build(model.embed_dim, next(block.parameters()), **own)
+        block.set_residual(residuals[old])
     model.__class__ = classes.get(type(model), type(model))
     model.mark_last()
     name_as_wavy(model)

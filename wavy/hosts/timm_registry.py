@@ -13,6 +13,9 @@ from torch import nn
 from wavy.hosts.timm_block import WAVE_ARGUMENTS, WavyTimmBlock
 from wavy.hosts.timm_model import Classes, name_as_wavy
 
+#: timm's ways to wrap a model for its features through which a memory passes: its default for these models.
+FEATURES = ("getter", "FeatureGetterNet")
+
 
 def register_wavy(
     module: str, names: Iterable[str], block_argument: str, block: type[WavyTimmBlock], classes: Classes
@@ -39,6 +42,10 @@ def register_wavy(
 def _entrypoint(name: str, block_argument: str, block: type[WavyTimmBlock], classes: Classes) -> object:
     def create(pretrained: bool = False, **kwargs: object) -> nn.Module:
         wave = {key: kwargs.pop(key) for key in WAVE_ARGUMENTS if key in kwargs}
+        feature_cls = kwargs.get("feature_cls", "getter")
+        if kwargs.get("features_only") and getattr(feature_cls, "__name__", feature_cls) not in FEATURES:
+            # Hooks see the pair, and the other ways take the model apart.
+            raise ValueError(f"wavy_{name}: found feature_cls={feature_cls!r}, allowed 'getter' (timm's default here)")
         # Stock weights lack what wavy adds; timm logs the names.
         kwargs = {block_argument: partial(block, **wave), "pretrained_strict": False} | kwargs
         built = model_entrypoint(name)(pretrained=pretrained, **kwargs)

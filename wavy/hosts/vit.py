@@ -4,6 +4,11 @@ After importing this module, ``timm.create_model("wavy_deit_tiny_patch16_224", r
 timm's own model with wavy blocks, ``featscale=True`` and ``attnscale=True`` add FeatScale and AttnScale. Parameter
 names are timm's; new are ``blocks.i.residual.theta`` (kinds with a lambda), ``blocks.i.featscale.lamb1`` and
 ``lamb2``, and ``blocks.i.attn.lamb``.
+
+A file of stock weights loads with ``pretrained=True, pretrained_cfg_overlay={"file": path}``, which lets these new
+parameters keep their start values; timm's ``checkpoint_path=path`` is strict and takes weights of the same wavy model
+alone. Tracing with ``torch.fx`` and ``torch.jit.script`` are not supported; ``torch.compile`` and ``torch.export``
+are.
 """
 
 from __future__ import annotations
