@@ -10,7 +10,7 @@ from wavy.checks import check_choice, check_width
 from wavy.dynamics import KINDS
 from wavy.hosts.attention import KERNELS
 from wavy.hosts.conversion import ResidualOptions, converter
-from wavy.hosts.propagation import Propagation
+from wavy.hosts.propagation import Propagation, sparse_product
 from wavy.layers import JointDropout, JointLayerNorm
 from wavy.residual import Residual
 
@@ -190,7 +190,7 @@ class DIFFormer(nn.Module):
         linear = self.fcs[0]
         if x.layout == torch.strided:
             return linear(x)
-        return torch.sparse.mm(x, linear.weight.t()) + linear.bias
+        return sparse_product(x, linear.weight.t()) + linear.bias
 
     def _finish_layer(self, layer: int, x: Tensor, velocity: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """LayerNorm (ReLU after the input layer) and dropout."""
