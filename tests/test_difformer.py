@@ -222,6 +222,20 @@ def test_refuses(options, message):
         model(**options)
 
 
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        (lambda edges: model(operator="row_stochastic").propagation(edges, 12), "'row', 12, torch.float64"),
+        (lambda edges: model().propagation(edges, 13), "'sym', 13, torch.float64"),
+        (lambda edges: model().float().propagation(edges, 12), "'sym', 12, torch.float32"),
+    ],
+)
+def test_a_graph_prepared_for_another_model_is_refused(made, found):
+    message = rf"edge_index: found .*\({found}\), allowed \('sym', 12, torch.float64\)"
+    with pytest.raises(ValueError, match=message):
+        model()(normal(0, 12, 5), made(graph()))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("autocast", [False, True])

@@ -184,7 +184,13 @@ class DIFFormer(nn.Module):
             return self.propagation(edge_index, num_nodes, edge_weight)
         if edge_weight is not None:
             raise ValueError("edge_weight: found a tensor that this call cannot use, allowed None")
-        return edge_index if self.use_graph else None
+        if not self.use_graph:
+            return None
+        dtype = self.fcs[1].weight.dtype
+        found = edge_index.norm, edge_index.num_nodes, edge_index.dtype
+        if found != (allowed := (OPERATORS[self.operator], num_nodes, dtype)):
+            raise ValueError(f"edge_index: found a graph prepared for norm, nodes and type {found}, allowed {allowed}")
+        return edge_index
 
     def _embed(self, x: Tensor) -> Tensor:
         linear = self.fcs[0]
