@@ -265,12 +265,12 @@ def test_transforms_of_torch_func_see_the_same_model(kind):
     prepared, direction = net.propagation(edges, 12), normal(1, 12, 5)
     expected = torch.autograd.grad(net(x, edges).square().sum(), x)[0]
     x = x.detach()
-    for given in (edges, prepared):
+    for either in (edges, prepared):
 
-        def loss(x, given=given):
-            return net(x, given).square().sum()
+        def loss(x, either=either):
+            return net(x, either).square().sum()
 
         assert torch.allclose(torch.func.grad(loss)(x), expected)
         assert torch.allclose(torch.func.jvp(loss, (x,), (direction,))[1], (expected * direction).sum())
-        both = torch.func.vmap(lambda x, given=given: net(x, given))(torch.stack([x, direction]))
-        assert torch.allclose(both, torch.stack([net(x, given), net(direction, given)]))
+        both = torch.func.vmap(lambda x, either=either: net(x, either))(torch.stack([x, direction]))
+        assert torch.allclose(both, torch.stack([net(x, either), net(direction, either)]))
