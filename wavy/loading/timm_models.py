@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import logging
+import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -36,14 +38,7 @@ def load_by_name(name: str, random: bool, options: dict[str, object]) -> LoadedM
     Raises:
         ValueError: no pretrained weights, or options that the model does not take.
     """
-    try:
-        model = _create(name, options, pretrained=not random)
-    except (OSError, RuntimeError) as error:
-        if random:
-            raise ValueError(f"{name}: cannot be built ({short(error)})") from None
-        raise ValueError(
-            f"{name}: pretrained weights cannot be had or do not fit ({short(error)}); --random takes random ones"
-        ) from None
+    model = _create(name, {}, options, pretrained=not random)
     return _loaded(name, model, "pretrained weights")
 
 
@@ -53,12 +48,15 @@ def load_from_folder(name: str, folder: Path, config: dict, random: bool, option
     Raises:
         ValueError: an unknown architecture, or weights that do not fit it.
     """
+    for key in ("model_args", "pretrained_cfg"):
+        if not isinstance(config.get(key) or {}, dict):
+            raise ValueError(f"{folder}: found {config[key]!r} as {key} in config.json, allowed a JSON object")
     timm, architecture = timm_with_wavy(), str(config["architecture"])
     arguments = {"num_classes": config.get("num_classes"), **(config.get("model_args") or {})}
     if not timm.is_model(architecture):
         raise ValueError(f"{folder}: timm {timm.__version__} has no architecture {architecture!r}")
     cfg = {**(config.get("pretrained_cfg") or {}), "architecture": architecture}
-    model = _create(architecture, {**arguments, **options}, pretrained_cfg=cfg)
+    model = _create(architecture, arguments, options, pretrained=False, pretrained_cfg=cfg)
     if not random:
         try:
             model.load_state_dict(_read_weights(folder))
@@ -67,12 +65,25 @@ def load_from_folder(name: str, folder: Path, config: dict, random: bool, option
     return _loaded(name, model, "saved weights")
 
 
-def _create(name: str, options: dict[str, object], **kwargs: object) -> nn.Module:
+def _create(name: str, arguments: dict[str, object], options: dict[str, object], **kwargs: object) -> nn.Module:
+    """A model of timm's; ``options`` are those that the caller asked for, which an error names."""
+    logger = logging.getLogger("timm")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)  # what goes wrong is told once, by the error
     try:
-        return timm_with_wavy().create_model(name, **kwargs, **options)
-    except (TypeError, ValueError, AssertionError) as error:
-        given = ", ".join(f"{key}={value}" for key, value in options.items())
-        raise ValueError(f"{name}: cannot be built with {given or 'its defaults'} ({short(error)})") from None
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Initializing zero-element tensors")
+            return timm_with_wavy().create_model(name, **kwargs, **{**arguments, **options})
+    except Exception as error:  # whatever a model of timm's says about an argument
+        if kwargs["pretrained"] and isinstance(error, (OSError, RuntimeError)):
+            raise ValueError(
+                f"{name}: pretrained weights cannot be had or do not fit ({short(error)}); --random takes random ones"
+            ) from None
+        given = ", ".join(f"{key}={value}" for key, value in (options or arguments).items())
+        fault = f"{type(error).__name__}: {short(error)}"
+        raise ValueError(f"{name}: cannot be built with {given or 'its defaults'} ({fault})") from None
+    finally:
+        logger.setLevel(level)
 
 
 def _read_weights(folder: Path) -> dict[str, Tensor]:
@@ -86,9 +97,12 @@ def _read_weights(folder: Path) -> dict[str, Tensor]:
 
 def _loaded(name: str, model: nn.Module, weights: str) -> LoadedModel:
     data = importlib.import_module("timm.data")
-    config = data.resolve_model_data_config(model)
-    size = getattr(getattr(model, "patch_embed", None), "img_size", None) or config["input_size"][1:]
-    transform = data.create_transform(**{**config, "input_size": (3, *size)})
+    try:
+        config = data.resolve_model_data_config(model)
+        size = getattr(getattr(model, "patch_embed", None), "img_size", None) or config["input_size"][1:]
+        transform = data.create_transform(**{**config, "input_size": (3, *size)})
+    except Exception as error:  # whatever the pretrained_cfg of a folder holds
+        raise ValueError(f"{name}: its pretrained_cfg does not say how to prepare images ({short(error)})") from None
     try:
         model, blocks = states_of(model, size)
     except Exception as error:  # whatever a model of timm's says about an image

@@ -33,7 +33,8 @@ def load_from_folder(name: str, folder: Path, random: bool, options: dict[str, o
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if unknown := [key for key in options if not hasattr(config, key)]:
         raise ValueError(f"{name}: found no {', '.join(unknown)} in its config.json, allowed what stands there")
-    with _transformers(name) as transformers:
+    given = ", ".join(f"{key}={value}" for key, value in options.items())
+    with _transformers(f"{name} with {given}" if given else name) as transformers:
         for key, value in options.items():
             setattr(config, key, value)
         model, missing = _build(transformers, folder, config, random)
