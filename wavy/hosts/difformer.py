@@ -96,12 +96,12 @@ class DIFFormer(nn.Module):
             ``row_stochastic`` (the mean of attention and D^-1 A_G, so that I - A is a Laplacian; beyond the paper).
 
     Shapes:
-        - **input:** x (N, F), dense or sparse CSR; edge_index (2, E) with the self loops that are wanted;
-          edge_weight (E,) or ``None``.
+        - **input:** x (N, F), dense or sparse CSR (dense alone under the transforms of ``torch.func``); edge_index
+          (2, E) with the self loops that are wanted, or a prepared graph; edge_weight (E,) or ``None``.
         - **output:** logits (N, C).
 
     Raises:
-        ValueError: an argument out of its range.
+        ValueError: an argument out of its range, or a graph prepared for another model.
 
     Source: DIFFormer (Wu et al., ICLR 2023) and its published code; Wavy Transformer for the residual.
     """
