@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from wavy.hosts.conversion import HOSTS
-from wavy.loading.loaded import ImageInput, LoadedModel, require, short
+from wavy.loading.loaded import ImageInput, LoadedModel, named, require, short
 from wavy.loading.saved import WEIGHTS, read_weights
 from wavy.loading.stages import states_of
 
@@ -39,7 +39,7 @@ def load_by_name(name: str, random: bool, options: dict[str, object]) -> LoadedM
         ValueError: no pretrained weights, or options that the model does not take.
     """
     model = _create(name, {}, options, pretrained=not random)
-    return _loaded(name, model, "pretrained weights")
+    return _loaded(name, model, "pretrained weights", options)
 
 
 def load_from_folder(name: str, folder: Path, config: dict, random: bool, options: dict[str, object]) -> LoadedModel:
@@ -62,7 +62,7 @@ def load_from_folder(name: str, folder: Path, config: dict, random: bool, option
             model.load_state_dict(_read_weights(folder))
         except RuntimeError as error:
             raise ValueError(f"{folder}: {short(error)}") from None
-    return _loaded(name, model, "saved weights")
+    return _loaded(name, model, "saved weights", options)
 
 
 def _create(name: str, arguments: dict[str, object], options: dict[str, object], **kwargs: object) -> nn.Module:
@@ -95,7 +95,7 @@ def _read_weights(folder: Path) -> dict[str, Tensor]:
         raise ValueError(f"{folder / TORCH_WEIGHTS}: cannot be read as weights ({short(error)})") from None
 
 
-def _loaded(name: str, model: nn.Module, weights: str) -> LoadedModel:
+def _loaded(name: str, model: nn.Module, weights: str, options: dict[str, object]) -> LoadedModel:
     data = importlib.import_module("timm.data")
     try:
         config = data.resolve_model_data_config(model)
@@ -106,6 +106,7 @@ def _loaded(name: str, model: nn.Module, weights: str) -> LoadedModel:
     try:
         model, blocks = states_of(model, size)
     except Exception as error:  # whatever a model of timm's says about an image
-        raise ValueError(f"{name}: does not run on images (3, {size[0]}, {size[1]}) ({short(error)})") from error
+        fault = f"does not run on images (3, {size[0]}, {size[1]}) ({short(error)})"
+        raise ValueError(f"{named(name, options)}: {fault}") from error
     takes = ImageInput(lambda images: torch.stack([transform(image) for image in images]))
     return LoadedModel(name, model, weights, takes, blocks)
