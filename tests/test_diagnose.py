@@ -238,6 +238,16 @@ def test_two_models_stand_in_one_file(tmp_path, vit_folder, name):
         (["vit", "--plot", "nowhere/out.png"], "--plot: found no folder nowhere"),
         (["vit", "--csv", "nowhere/out.csv"], "--csv: found no folder nowhere"),
         (["vit", "--csv", "empty"], "empty: cannot be written"),
+        (["vit", "-p", "norm_layer=abc"], "cannot be built with norm_layer=abc (KeyError"),
+        (["vit", "-p", "num_heads=0", "--random"], "cannot be built with num_heads=0 (ZeroDivisionError"),
+        (["vit", "-p", "num_heads=-1", "--random"], "vit (num_heads=-1): does not run on images"),
+        (["vit", "-p", "patch_size=0", "--random"], "cannot be built with patch_size=0 (ZeroDivisionError"),
+        (["vit", "-p", "embed_dim=0", "--random"], "cannot be built with embed_dim=0"),
+        (["vit", "-p", "pretrained=true"], "cannot be built with pretrained=True"),
+        (["vit", "-p", "device=nothing"], "cannot be built with device=nothing"),
+        (["vit", "-p", "checkpoint_path=/nonexistent"], "cannot be built with checkpoint_path=/nonexistent"),
+        (["bare", "-p", "vocab_size=0", "--random"], "bare (vocab_size=0): transformers cannot load it"),
+        (["bare", "-p", "vocab_size=1", "--random"], "text: found a vocabulary of 1, allowed one id or more"),
         (["convnet"], "hands on a state of shape (2, 4, 56, 56), allowed (B, N, d) with B = 2"),
         (["xlnet", "--limit", "3"], "XLNetLayer hands on a state of shape (128, 3, 8), allowed (B, N, d) with B = 3"),
     ],
@@ -257,6 +267,10 @@ def test_a_wrong_call_is_told_in_one_line(tmp_path, monkeypatch, vit_folder, ber
     xlnet = transformers.XLNetConfig(vocab_size=9, d_model=8, n_layer=2, n_head=2, d_inner=8)
     transformers.XLNetModel(xlnet).save_pretrained(tmp_path / "xlnet")
     assert words in refused(*arguments)
+
+
+def test_a_seed_that_no_generator_takes_is_refused(vit_folder):
+    assert "--seed" in diagnose(vit_folder, "--seed", 2**64, status=2).stderr
 
 
 def test_a_model_without_layers_or_with_trouble_of_its_own_is_told_in_one_line():

@@ -220,3 +220,57 @@ def test_reset_parameters_draws_anew_and_norm_can_be_left_out():
 def test_refuses(options, message):
     with pytest.raises(ValueError, match=message):
         model(**options)
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        (lambda edges: model(operator="row_stochastic").propagation(edges, 12), "'row', 12, torch.float64"),
+        (lambda edges: model().propagation(edges, 13), "'sym', 13, torch.float64"),
+        (lambda edges: model().float().propagation(edges, 12), "'sym', 12, torch.float32"),
+    ],
+)
+def test_a_graph_prepared_for_another_model_is_refused(made, found):
+    message = rf"edge_index: found .*\({found}\), allowed \('sym', 12, torch.float64\)"
+    with pytest.raises(ValueError, match=message):
+        model()(normal(0, 12, 5), made(graph()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("autocast", [False, True])
+def test_half_precision_is_close_to_single_precision(kind, sparse, autocast):
+    net, x, edges = model(residual=kind, use_weight=True).float(), normal(0, 12, 5).float(), graph()
+    expected = net(x, edges)
+    if not autocast:
+        net, x = net.bfloat16(), x.bfloat16()
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        found = net(sparse_features(x) if sparse else x, edges)
+    assert found.dtype == torch.bfloat16
+    assert torch.allclose(found.float(), expected, atol=0.1)
+    found.float().square().sum().backward()
+    assert all(torch.isfinite(parameter.grad).all() for parameter in net.parameters())
+
+
+def test_half_precision_counts_many_neighbours():
+    # In bfloat16, 256 + 1 is 256.
+    edges = torch.stack([torch.arange(1000), torch.zeros(1000, dtype=torch.long)])
+    mean = Propagation(edges, 1000, None, "row", torch.bfloat16)(torch.ones(1000, 1, dtype=torch.bfloat16))
+    assert mean[0] == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_transforms_of_torch_func_see_the_same_model(kind):
+    net, x, edges = model(residual=kind), normal(0, 12, 5).requires_grad_(), graph()
+    prepared, direction = net.propagation(edges, 12), normal(1, 12, 5)
+    expected = torch.autograd.grad(net(x, edges).square().sum(), x)[0]
+    x = x.detach()
+    for either in (edges, prepared):
+
+        def loss(x, either=either):
+            return net(x, either).square().sum()
+
+        assert torch.allclose(torch.func.grad(loss)(x), expected)
+        assert torch.allclose(torch.func.jvp(loss, (x,), (direction,))[1], (expected * direction).sum())
+        both = torch.func.vmap(lambda x, either=either: net(x, either))(torch.stack([x, direction]))
+        assert torch.allclose(both, torch.stack([net(x, either), net(direction, either)]))

@@ -54,6 +54,8 @@ def test_no_weights_are_unpickled(tmp_path, name):
         ('{"wavy_class": "DIFFormer"}', ["no arguments"]),
         ('{"wavy_class": "DIFFormer", "arguments": {"depth": 2}, "residual": {}}', ["'depth'"]),
         ('{"model_type": "nothing"}', ["transformers cannot load it", "nothing"]),
+        ('{"architecture": "vit_tiny_patch16_224", "model_args": [1]}', ["found [1] as model_args in config.json"]),
+        ('{"architecture": "vit_tiny_patch16_224", "pretrained_cfg": [1]}', ["found [1] as pretrained_cfg"]),
         ('{"architecture": "nothing"}', ["no architecture 'nothing'"]),
     ],
 )
@@ -91,6 +93,15 @@ def test_a_folder_of_timm_comes_back(tmp_path, safe):
     assert found.weights == "saved weights"
     assert not torch.equal(load_any(tmp_path, random=True, seed=1).model(x), model(x))
     refused(lambda: load_any(tmp_path, {"depth": 3}), "Missing key", "blocks.2")
+
+
+def test_a_folder_that_does_not_say_how_to_prepare_images_is_refused(tmp_path):
+    timm = pytest.importorskip("timm")
+    timm.models.save_for_hf(vit(), tmp_path, model_args={"img_size": 16}, safe_serialization=True)
+    config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    config["pretrained_cfg"]["mean"] = "grey"
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    refused(lambda: load_any(tmp_path), "pretrained_cfg")
 
 
 @kinds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -19,6 +20,7 @@ SMALL_BERT = {
     "residual_type": "mix",
     "tau": 0.5,
 }
+SMALL_DIFFORMER = {"in_channels": 5, "hidden_channels": 4, "out_channels": 3}
 SMALL_VIT = {"img_size": 8, "patch_size": 4, "num_classes": 3, "embed_dim": 6, "depth": 2, "num_heads": 2}
 
 
@@ -107,9 +109,78 @@ def test_what_does_not_fit_is_listed(change, message):
         ("vit", SMALL_VIT | {"patch_size": 3}, "patch_size: found 3, allowed a divisor of img_size = 8"),
         ("vit", SMALL_VIT | {"num_heads": 0}, "num_heads: found 0, allowed a whole number >= 1"),
         ("featscale", {"dim": 6, "num_heads": 4}, "num_heads: found 4, allowed a divisor of the width = 6"),
+        ("bert", SMALL_BERT | {"tau": 0}, "tau: found 0, allowed 0 < tau"),
+        ("bert", SMALL_BERT | {"tau": "half"}, "tau: found 'half', allowed 0 < tau"),
+        ("bert", SMALL_BERT | {"tau": float("nan")}, "tau: found nan, allowed 0 < tau"),
+        ("bert", SMALL_BERT | {"vocab_size": 0}, "vocab_size: found 0, allowed a whole number >= 1"),
+        ("vit", SMALL_VIT | {"depth": 0}, "depth: found 0, allowed a whole number >= 1"),
+        ("difformer", SMALL_DIFFORMER | {"alpha": 0}, "alpha: found 0, allowed 0 < alpha <= 1"),
+        ("difformer", SMALL_DIFFORMER | {"alpha": 2, "use_residual": False}, "alpha: found 2, allowed"),
+        ("difformer", SMALL_DIFFORMER | {"graph_weight": None}, "graph_weight: found None, allowed a number <= 1"),
+        ("difformer", SMALL_DIFFORMER | {"graph_weight": float("nan")}, "graph_weight: found nan"),
         ("vit", SMALL_VIT | {"tau": 0.2}, "hparams: found tau, allowed img_size"),
     ],
 )
 def test_wrong_hyper_parameters_are_named(family, hparams, message):
     with pytest.raises(ValueError, match=message):
         official.load({"w": torch.zeros(1)}, family=family, **hparams)
+
+
+def test_arrays_of_numpy_are_weights_too(tmp_path):
+    weights = official.vit.build(**SMALL_VIT).double().state_dict()
+    np.savez(tmp_path / "weights.npz", **{name: value.numpy() for name, value in weights.items()})
+    with np.load(tmp_path / "weights.npz") as arrays:
+        loaded = official.load(arrays, family="vit", **SMALL_VIT)
+    assert all(torch.equal(value, weights[name]) for name, value in loaded.state_dict().items())
+
+
+@pytest.mark.parametrize("double", ["cls_token", "head.bias"])
+def test_weights_of_several_types_lose_no_digit(double):
+    weights = official.vit.build(**SMALL_VIT).bfloat16().state_dict()
+    weights[double] = normal(0, *weights[double].shape)
+    loaded = official.load(weights, family="vit", **SMALL_VIT).state_dict()
+    assert torch.equal(loaded[double], weights[double])
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (official.vit.build(**SMALL_VIT), r"found PublishedViT, allowed a mapping .*; pass its state_dict\(\)"),
+        ([torch.zeros(1)], "found list, allowed a mapping"),
+        ({"model": [1]}, "found list, allowed a mapping"),
+        ({"head.bias": "zero"}, "found str as head.bias"),
+        ({"head.bias": np.array("zero")}, "found array of <U4 as head.bias"),
+    ],
+)
+def test_what_is_no_state_dict_is_told_in_one_line(found, message):
+    with pytest.raises(ValueError, match=f"^state_dict: {message}[^\n]*$"):
+        official.load(found, family="vit", **SMALL_VIT)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read .No such file"),
+        ("no checkpoint", "cannot be read"),
+        ([torch.zeros(1)], "found list"),
+        (torch.nn.Linear(1, 1), "cannot be read"),
+    ],
+)
+def test_a_file_that_is_no_checkpoint_is_told_in_one_line(tmp_path, content, message):
+    path = tmp_path / "weights.pt"
+    if isinstance(content, str):
+        path.write_text(content, encoding="utf-8")
+    elif content is not None:
+        torch.save(content, path)
+    with pytest.raises(ValueError, match=f"^state_dict: [^\n]*{message}[^\n]*$"):
+        official.load(path, family="vit", **SMALL_VIT)
+
+
+def test_inputs_of_another_size_are_refused():
+    vit, bert = official.vit.build(**SMALL_VIT), official.bert.build(**SMALL_BERT)
+    for shape in [(1, 3, 4, 16), (1, 3, 12, 12), (3, 8, 8)]:  # the first has as many patches as (8, 8)
+        with pytest.raises(ValueError, match=r"x: found \(.*\), allowed images \(B, 3, 8, 8\)"):
+            vit(torch.zeros(shape))
+    for shape in [(1, 8), (3,)]:
+        with pytest.raises(ValueError, match=r"input_ids: found .*, allowed \(B, N\) with N <= .* = 7"):
+            bert(torch.zeros(shape, dtype=torch.long))

@@ -11,6 +11,7 @@ from torch import nn
 from loading_kit import difformer, refused
 from wavy import wavify
 from wavy.dynamics import KINDS
+from wavy.hosts.attention import KERNELS
 from wavy.hosts.difformer import DIFFormer
 from wavy.hosts.transformer import Transformer, WavyBlock
 from wavy.loading import load, save
@@ -74,6 +75,39 @@ def test_a_model_of_another_class_or_of_unlike_layers_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match="layers differ in their options"):
         save(model, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def _other_kernel(model):
+    model.convs[1].attention = KERNELS["sigmoid"]
+
+
+def _other_activation(model):
+    model.blocks[1].mlp.activation = "relu"
+
+
+def _activation_everywhere(model):
+    for block in model.blocks:
+        block.mlp.activation = "relu"
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "where"),
+    [
+        (difformer(), _other_kernel, "convs.1"),
+        (Transformer(4, 6, 8, 3, 2), _other_activation, "blocks.1.mlp"),
+        (Transformer(4, 6, 8, 3, 2), _activation_everywhere, "blocks.0.mlp"),
+    ],
+)
+def test_an_option_that_loading_would_lose_is_not_saved(tmp_path, model, change, where):
+    change(model)
+    refused(lambda: save(model, tmp_path), "layers differ in their options", where)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_place_that_cannot_be_written_is_told_in_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    for place in ("file", "file/below"):
+        refused(lambda place=place: save(difformer(), tmp_path / place), "folder: found", place)
 
 
 def test_options_change_a_saved_model(tmp_path):

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 #: What a figure may be written as.
 FORMATS = (".png", ".svg", ".pdf")
 
+#: What every generator of random numbers takes.
+MAX_SEED = 2**32 - 1
+
 
 def diagnose(
     model: Annotated[
@@ -35,7 +38,7 @@ def diagnose(
     against: Annotated[str | None, typer.Option(metavar="NAME_OR_PATH", help="A second model to compare with.")] = None,
     limit: Annotated[int, typer.Option(help="The most images, or pieces of text.", min=1)] = 16,
     length: Annotated[int | None, typer.Option(help="Tokens in a piece of text; default 128 at most.")] = None,
-    seed: Annotated[int, typer.Option(help="Of all that is drawn.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Of all that is drawn.", min=0, max=MAX_SEED)] = 0,
     csv: Annotated[Path | None, typer.Option(help="File to write the table to.")] = None,
     plot: Annotated[Path | None, typer.Option(help="File to draw to: .png, .svg or .pdf.")] = None,
 ) -> None:

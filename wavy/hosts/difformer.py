@@ -10,7 +10,7 @@ from wavy.checks import check_choice, check_width
 from wavy.dynamics import KINDS
 from wavy.hosts.attention import KERNELS
 from wavy.hosts.conversion import ResidualOptions, converter
-from wavy.hosts.propagation import Propagation
+from wavy.hosts.propagation import Propagation, sparse_product
 from wavy.layers import JointDropout, JointLayerNorm
 from wavy.residual import Residual
 
@@ -96,12 +96,12 @@ class DIFFormer(nn.Module):
             ``row_stochastic`` (the mean of attention and D^-1 A_G, so that I - A is a Laplacian; beyond the paper).
 
     Shapes:
-        - **input:** x (N, F), dense or sparse CSR; edge_index (2, E) with the self loops that are wanted;
-          edge_weight (E,) or ``None``.
+        - **input:** x (N, F), dense or sparse CSR (dense alone under the transforms of ``torch.func``); edge_index
+          (2, E) with the self loops that are wanted, or a prepared graph; edge_weight (E,) or ``None``.
         - **output:** logits (N, C).
 
     Raises:
-        ValueError: an argument out of its range.
+        ValueError: an argument out of its range, or a graph prepared for another model.
 
     Source: DIFFormer (Wu et al., ICLR 2023) and its published code; Wavy Transformer for the residual.
     """
@@ -184,13 +184,19 @@ class DIFFormer(nn.Module):
             return self.propagation(edge_index, num_nodes, edge_weight)
         if edge_weight is not None:
             raise ValueError("edge_weight: found a tensor that this call cannot use, allowed None")
-        return edge_index if self.use_graph else None
+        if not self.use_graph:
+            return None
+        dtype = self.fcs[1].weight.dtype
+        found = edge_index.norm, edge_index.num_nodes, edge_index.dtype
+        if found != (allowed := (OPERATORS[self.operator], num_nodes, dtype)):
+            raise ValueError(f"edge_index: found a graph prepared for norm, nodes and type {found}, allowed {allowed}")
+        return edge_index
 
     def _embed(self, x: Tensor) -> Tensor:
         linear = self.fcs[0]
         if x.layout == torch.strided:
             return linear(x)
-        return torch.sparse.mm(x, linear.weight.t()) + linear.bias
+        return sparse_product(x, linear.weight.t()) + linear.bias
 
     def _finish_layer(self, layer: int, x: Tensor, velocity: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """LayerNorm (ReLU after the input layer) and dropout."""

@@ -6,10 +6,13 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 from torch_geometric.utils import degree
+
+from wavy.layers.eager import by_hand
 
 
 class Propagation:
@@ -18,7 +21,8 @@ class Propagation:
     An edge (j, i) of ``edge_index`` lets node i read from node j, as everywhere in PyG. Self
     loops are used where ``edge_index`` has them and are not added. Degrees count edges for
     ``"sym"``, as published, and add up weights for ``"row"``. Gradients of any order reach
-    ``x`` and ``edge_weight``.
+    ``x`` and ``edge_weight``. Half precision is computed in single precision, for which the CPU has
+    a sparse product and in which degrees are counted right.
 
     Args:
         edge_index: (2, E), whole numbers from 0 to N - 1.
@@ -26,7 +30,7 @@ class Propagation:
         edge_weight: (E,), or ``None`` for all 1.
         norm: ``"sym"``, D^-1/2 A_G D^-1/2 (rows do not sum to 1), or ``"row"``, D^-1 A_G (row
             stochastic, but for a node that no edge reaches: its row is zero).
-        dtype: of the weights.
+        dtype: of the model that the graph is prepared for.
 
     Raises:
         ValueError: an edge_index or edge_weight of another shape, or a node out of range.
@@ -41,23 +45,33 @@ class Propagation:
         dtype: torch.dtype,
     ) -> None:
         _check_graph(edge_index, num_nodes, edge_weight)
+        self.num_nodes, self.norm, self.dtype = num_nodes, norm, dtype
         source, target = edge_index.long()  # in 32 bits, target * N + source below would overflow
         if edge_weight is None:
             edge_weight = torch.ones(source.numel(), device=source.device)
         normalise = _symmetric if norm == "sym" else _row_stochastic
-        weight = normalise(source, target, edge_weight.to(dtype), num_nodes)
+        weight = normalise(source, target, edge_weight.to(torch.promote_types(dtype, torch.float32)), num_nodes)
         order = torch.argsort(target * num_nodes + source)
-        target, source, self.weight = target[order], source[order], weight[order]
-        values = self.weight.detach()
-        back = torch.argsort(source * num_nodes + target)
-        # Both orders are kept: the gradient needs the transpose, and building it in each backward
-        # pass costs more than the product.
-        self._matrix = _Sparse.build(target, source, values, num_nodes, back)
-        self._transpose = _Sparse.build(source[back], target[back], values[back], num_nodes, torch.argsort(back))
+        self._target, self._source, self.weight = target[order], source[order], weight[order]
 
     def __call__(self, x: Tensor) -> Tensor:
-        """A_G X for X of shape (N, d)."""
-        return _Product.apply(x, self.weight, self._matrix, self._transpose)
+        """A_G X for X of shape (N, d), in the type of X."""
+        if not by_hand(x, self.weight):
+            read = self.weight.unsqueeze(-1) * x[self._source]
+            return torch.zeros_like(x, dtype=read.dtype).index_add(0, self._target, read).to(x.dtype)
+        return _Product.apply(x, self.weight, *self._matrices)
+
+    @cached_property
+    @torch.inference_mode(False)  # they outlive the call that needs them first
+    def _matrices(self) -> tuple[_Sparse, _Sparse]:
+        # Both orders are kept: the gradient needs the transpose, and building it in each backward
+        # pass costs more than the product.
+        target, source, n, values = self._target, self._source, self.num_nodes, self.weight.detach()
+        back = torch.argsort(source * n + target)
+        return (
+            _Sparse.build(target, source, values, n, back),
+            _Sparse.build(source[back], target[back], values[back], n, torch.argsort(back)),
+        )
 
 
 @dataclass(frozen=True)
@@ -85,7 +99,7 @@ class _Product(torch.autograd.Function):
     def forward(ctx, x: Tensor, weight: Tensor, matrix: _Sparse, transpose: _Sparse) -> Tensor:
         ctx.matrix, ctx.transpose = matrix, transpose
         ctx.save_for_backward(x, weight)
-        return matrix.csr @ x
+        return sparse_product(matrix.csr, x)
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
@@ -94,7 +108,7 @@ class _Product(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             grad_x = _Product.apply(grad, weight[matrix.order], ctx.transpose, matrix)
         if ctx.needs_input_grad[1]:
-            grad_weight = (grad[matrix.rows] * x[matrix.columns]).sum(dim=-1)
+            grad_weight = (grad[matrix.rows] * x[matrix.columns]).sum(dim=-1, dtype=weight.dtype)
         return grad_x, grad_weight, None, None
 
 
@@ -108,6 +122,13 @@ def _symmetric(source: Tensor, target: Tensor, weight: Tensor, num_nodes: int) -
 def _row_stochastic(source: Tensor, target: Tensor, weight: Tensor, num_nodes: int) -> Tensor:
     total = weight.new_zeros(num_nodes).index_add(0, target, weight)
     return weight / torch.where(total == 0, torch.ones_like(total), total)[target]
+
+
+def sparse_product(matrix: Tensor, x: Tensor) -> Tensor:
+    """A CSR matrix times a dense one, in single precision at least, which the CPU needs; in the type of ``x``."""
+    dtype = torch.promote_types(matrix.dtype, torch.float32)
+    with torch.autocast(x.device.type, enabled=False):
+        return torch.sparse.mm(matrix.to(dtype), x.to(dtype)).to(x.dtype)
 
 
 def sparse_features(x: Tensor) -> Tensor:

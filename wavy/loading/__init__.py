@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from wavy.loading import saved, timm_models, transformers_models
-from wavy.loading.loaded import LoadedModel
+from wavy.loading.loaded import LoadedModel, named
 from wavy.loading.saved import load, save
 
 __all__ = ["LoadedModel", "load", "load_any", "save"]
@@ -38,10 +38,9 @@ def load_any(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         loaded = _find(str(name_or_path), random, options)
-    changed = ", ".join(f"{key}={value}" for key, value in options.items())
     return replace(
         loaded,
-        name=f"{loaded.name} ({changed})" if changed else loaded.name,
+        name=named(loaded.name, options),
         weights=f"random weights, seed {seed}" if random else loaded.weights,
     )
 

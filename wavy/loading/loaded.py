@@ -92,6 +92,12 @@ def require(package: str) -> ModuleType:
         raise ValueError(f'the package {package} is missing; install the extra: pip install "wavy[hosts]"') from None
 
 
+def named(name: str, options: dict[str, object]) -> str:
+    """A model's name with the options that were changed."""
+    changed = ", ".join(f"{key}={value}" for key, value in options.items())
+    return f"{name} ({changed})" if changed else name
+
+
 def short(error: BaseException) -> str:
     """What the error of a library says, in one line."""
     text = " ".join(str(error).split()) or type(error).__name__

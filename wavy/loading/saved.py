@@ -34,7 +34,7 @@ def save(model: nn.Module, folder: str | Path) -> None:
 
     Raises:
         TypeError: another class of model; the line says how those are saved.
-        ValueError: layers that differ in their options.
+        ValueError: layers that differ in their options, or a folder that cannot be written.
     """
     name = type(model).__name__
     if type(model).__module__ != MODULES.get(name):
@@ -43,13 +43,35 @@ def save(model: nn.Module, folder: str | Path) -> None:
             "one of transformers by its save_pretrained"
         )
     config = {CLASS_KEY: name, "arguments": ARGUMENTS[name](model), "residual": residual_arguments(model)}
-    # The description of a module tells all options of its layers.
-    if str(_build(config, {})) != str(model):
-        raise ValueError(f"model: found a {name} whose layers differ in their options, allowed layers of one kind")
+    if differing := _differing(model, _build(config, {})):
+        raise ValueError(
+            f"model: found a {name} whose layers differ in their options, {differing} for one, allowed layers of one "
+            "kind with options that the class has an argument for"
+        )
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file({key: value.contiguous() for key, value in model.state_dict().items()}, folder / WEIGHTS)
-    (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file({key: value.contiguous() for key, value in model.state_dict().items()}, folder / WEIGHTS)
+        (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    except (OSError, SafetensorError) as error:
+        raise ValueError(f"folder: found {folder}, allowed a folder that can be written ({short(error)})") from None
+
+
+def _differing(model: nn.Module, built: nn.Module) -> str | None:
+    """The first module that is not as its arguments build it, by class, description and public attributes."""
+    found, expected = _options(model), _options(built)
+    return next((key for key in {**found, **expected} if found.get(key) != expected.get(key)), None)
+
+
+def _options(model: nn.Module) -> dict[str, tuple[object, ...]]:
+    return {
+        key: (
+            type(module),
+            module.extra_repr(),
+            {name: value for name, value in vars(module).items() if not name.startswith("_") and name != "training"},
+        )
+        for key, module in model.named_modules()
+    }
 
 
 def load(folder: str | Path, **options: object) -> nn.Module:

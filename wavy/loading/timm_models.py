@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import logging
+import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -10,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from wavy.hosts.conversion import HOSTS
-from wavy.loading.loaded import ImageInput, LoadedModel, require, short
+from wavy.loading.loaded import ImageInput, LoadedModel, named, require, short
 from wavy.loading.saved import WEIGHTS, read_weights
 from wavy.loading.stages import states_of
 
@@ -36,15 +38,8 @@ def load_by_name(name: str, random: bool, options: dict[str, object]) -> LoadedM
     Raises:
         ValueError: no pretrained weights, or options that the model does not take.
     """
-    try:
-        model = _create(name, options, pretrained=not random)
-    except (OSError, RuntimeError) as error:
-        if random:
-            raise ValueError(f"{name}: cannot be built ({short(error)})") from None
-        raise ValueError(
-            f"{name}: pretrained weights cannot be had or do not fit ({short(error)}); --random takes random ones"
-        ) from None
-    return _loaded(name, model, "pretrained weights")
+    model = _create(name, {}, options, pretrained=not random)
+    return _loaded(name, model, "pretrained weights", options)
 
 
 def load_from_folder(name: str, folder: Path, config: dict, random: bool, options: dict[str, object]) -> LoadedModel:
@@ -53,26 +48,42 @@ def load_from_folder(name: str, folder: Path, config: dict, random: bool, option
     Raises:
         ValueError: an unknown architecture, or weights that do not fit it.
     """
+    for key in ("model_args", "pretrained_cfg"):
+        if not isinstance(config.get(key) or {}, dict):
+            raise ValueError(f"{folder}: found {config[key]!r} as {key} in config.json, allowed a JSON object")
     timm, architecture = timm_with_wavy(), str(config["architecture"])
     arguments = {"num_classes": config.get("num_classes"), **(config.get("model_args") or {})}
     if not timm.is_model(architecture):
         raise ValueError(f"{folder}: timm {timm.__version__} has no architecture {architecture!r}")
     cfg = {**(config.get("pretrained_cfg") or {}), "architecture": architecture}
-    model = _create(architecture, {**arguments, **options}, pretrained_cfg=cfg)
+    model = _create(architecture, arguments, options, pretrained=False, pretrained_cfg=cfg)
     if not random:
         try:
             model.load_state_dict(_read_weights(folder))
         except RuntimeError as error:
             raise ValueError(f"{folder}: {short(error)}") from None
-    return _loaded(name, model, "saved weights")
+    return _loaded(name, model, "saved weights", options)
 
 
-def _create(name: str, options: dict[str, object], **kwargs: object) -> nn.Module:
+def _create(name: str, arguments: dict[str, object], options: dict[str, object], **kwargs: object) -> nn.Module:
+    """A model of timm's; ``options`` are those that the caller asked for, which an error names."""
+    logger = logging.getLogger("timm")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)  # what goes wrong is told once, by the error
     try:
-        return timm_with_wavy().create_model(name, **kwargs, **options)
-    except (TypeError, ValueError, AssertionError) as error:
-        given = ", ".join(f"{key}={value}" for key, value in options.items())
-        raise ValueError(f"{name}: cannot be built with {given or 'its defaults'} ({short(error)})") from None
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Initializing zero-element tensors")
+            return timm_with_wavy().create_model(name, **kwargs, **{**arguments, **options})
+    except Exception as error:  # whatever a model of timm's says about an argument
+        if kwargs["pretrained"] and isinstance(error, (OSError, RuntimeError)):
+            raise ValueError(
+                f"{name}: pretrained weights cannot be had or do not fit ({short(error)}); --random takes random ones"
+            ) from None
+        given = ", ".join(f"{key}={value}" for key, value in (options or arguments).items())
+        fault = f"{type(error).__name__}: {short(error)}"
+        raise ValueError(f"{name}: cannot be built with {given or 'its defaults'} ({fault})") from None
+    finally:
+        logger.setLevel(level)
 
 
 def _read_weights(folder: Path) -> dict[str, Tensor]:
@@ -84,14 +95,18 @@ def _read_weights(folder: Path) -> dict[str, Tensor]:
         raise ValueError(f"{folder / TORCH_WEIGHTS}: cannot be read as weights ({short(error)})") from None
 
 
-def _loaded(name: str, model: nn.Module, weights: str) -> LoadedModel:
+def _loaded(name: str, model: nn.Module, weights: str, options: dict[str, object]) -> LoadedModel:
     data = importlib.import_module("timm.data")
-    config = data.resolve_model_data_config(model)
-    size = getattr(getattr(model, "patch_embed", None), "img_size", None) or config["input_size"][1:]
-    transform = data.create_transform(**{**config, "input_size": (3, *size)})
+    try:
+        config = data.resolve_model_data_config(model)
+        size = getattr(getattr(model, "patch_embed", None), "img_size", None) or config["input_size"][1:]
+        transform = data.create_transform(**{**config, "input_size": (3, *size)})
+    except Exception as error:  # whatever the pretrained_cfg of a folder holds
+        raise ValueError(f"{name}: its pretrained_cfg does not say how to prepare images ({short(error)})") from None
     try:
         model, blocks = states_of(model, size)
     except Exception as error:  # whatever a model of timm's says about an image
-        raise ValueError(f"{name}: does not run on images (3, {size[0]}, {size[1]}) ({short(error)})") from error
+        fault = f"does not run on images (3, {size[0]}, {size[1]}) ({short(error)})"
+        raise ValueError(f"{named(name, options)}: {fault}") from error
     takes = ImageInput(lambda images: torch.stack([transform(image) for image in images]))
     return LoadedModel(name, model, weights, takes, blocks)

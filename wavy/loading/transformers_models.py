@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from wavy.hosts.conversion import HOSTS
-from wavy.loading.loaded import ImageInput, LoadedModel, TextInput, require, short
+from wavy.loading.loaded import ImageInput, LoadedModel, TextInput, named, require, short
 from wavy.loading.processors import prepare_images, tokenizer_of
 
 
@@ -33,7 +33,7 @@ def load_from_folder(name: str, folder: Path, random: bool, options: dict[str, o
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if unknown := [key for key in options if not hasattr(config, key)]:
         raise ValueError(f"{name}: found no {', '.join(unknown)} in its config.json, allowed what stands there")
-    with _transformers(name) as transformers:
+    with _transformers(named(name, options)) as transformers:
         for key, value in options.items():
             setattr(config, key, value)
         model, missing = _build(transformers, folder, config, random)

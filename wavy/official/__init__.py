@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
+from functools import reduce
 from inspect import signature
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from wavy.checks import check_choice
 from wavy.official import bert, difformer, vit
+from wavy.official.checkpoint import read_state_dict
 from wavy.official.scale import AttnScaleAttention, FeatScaleBlock
 
 #: Family name -> what builds the empty model from the published hyper-parameter names.
@@ -33,30 +35,29 @@ def load(
     """Build a published model and load its weights.
 
     Args:
-        state_dict: a mapping of names to tensors, or the path of a checkpoint (read with ``weights_only=True``); it may
-            lie under the key ``model``, and a BERT encoder may lack the prefix ``bert.``.
+        state_dict: a mapping of names to tensors or numpy arrays, or the path of a checkpoint (read with
+            ``weights_only=True``); it may lie under the key ``model``, and a BERT encoder may lack the prefix
+            ``bert.``.
         family: one of :data:`FAMILIES`.
         source: where the weights come from, for the reader; kept as ``model.source``.
         **hparams: the model's hyper-parameters under their published names, see the family's ``build``.
 
     Returns:
-        The model in eval mode, in the floating type of the weights. ``model.fresh`` names the parameters of a head that
-        the state dict does not have; they are freshly drawn, and a warning says so.
+        The model in eval mode, in the floating type that holds all weights. ``model.fresh`` names the parameters of a
+        head that the state dict does not have; they are freshly drawn, and a warning says so.
 
     Raises:
-        ValueError: an unknown family or hyper-parameter, or a state dict that does not fit: one error lists the
-            missing, the unexpected and the misshaped names.
+        ValueError: an unknown family or hyper-parameter, a file that is no checkpoint, what is no state dict, or one
+            that does not fit: one error lists the missing, the unexpected and the misshaped names.
     """
     check_choice("family", family, FAMILIES)
-    if not isinstance(state_dict, Mapping):
-        state_dict = torch.load(state_dict, map_location="cpu", weights_only=True)
     model = _build(family, hparams)
-    weights = _plain(state_dict, family)
+    weights = _plain(read_state_dict(state_dict), family)
     expected = model.state_dict()
     fresh = _missing_heads(expected, weights, HEADS.get(family, ()))
     _check_fit({name: value for name, value in expected.items() if name not in fresh}, weights)
-    dtype = next(value.dtype for value in weights.values() if value.is_floating_point())
-    model.to(dtype).load_state_dict(weights, strict=False)
+    dtypes = [value.dtype for value in weights.values() if value.is_floating_point()]
+    model.to(reduce(torch.promote_types, dtypes or [torch.float32])).load_state_dict(weights, strict=False)
     if fresh:
         warnings.warn(f"not in the state dict, freshly drawn: {', '.join(fresh)}", stacklevel=2)
     model.source, model.fresh = source, fresh
@@ -73,11 +74,10 @@ def _build(family: str, hparams: dict[str, object]) -> nn.Module:
     return build(**hparams)
 
 
-def _plain(found: Mapping[str, Tensor], family: str) -> dict[str, Tensor]:
+def _plain(found: dict[str, Tensor], family: str) -> dict[str, Tensor]:
     """The weights under the names of the whole model."""
-    found = found.get("model", found)
     if family != "bert":
-        return dict(found)
+        return found
     # Position ids are counted, not learned; some releases of transformers saved them.
     weights = {name: value for name, value in found.items() if not name.endswith("position_ids")}
     bare = any(name.startswith(("embeddings.", "encoder.")) for name in weights)

@@ -9,8 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from wavy.checks import check_choice, check_divisor
+from wavy.checks import check_choice, check_divisor, check_width
 from wavy.official.joint import JointLN, joint_mlp
+from wavy.official.ranges import check_positive
 
 RESIDUAL_TYPES = ("diffuse", "wave", "mix")
 
@@ -141,7 +142,15 @@ class PublishedBert(nn.Module):
         output_hidden_states: bool = False,
         output_attentions: bool = False,
     ) -> BertOutput:
-        """Logits for token ids (B, N); the mask is 1 for tokens and 0 for padding."""
+        """Logits for token ids (B, N); the mask is 1 for tokens and 0 for padding.
+
+        Raises:
+            ValueError: ids of another shape, or more tokens than positions.
+        """
+        longest = self.bert.embeddings.position_embeddings.num_embeddings
+        if input_ids.dim() != 2 or input_ids.shape[1] > longest:
+            found = tuple(input_ids.shape)
+            raise ValueError(f"input_ids: found {found}, allowed (B, N) with N <= max_position_embeddings = {longest}")
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
         x = self.bert.embeddings(input_ids, types)
@@ -185,11 +194,15 @@ def build(
         The model with freshly drawn weights, in training mode; it has no dropout.
 
     Raises:
-        ValueError: an unknown residual type, or heads that do not divide hidden_size.
+        ValueError: an unknown residual type, a width or tau out of its range, or heads that do not divide hidden_size.
 
     Source: published code of Wavy Transformer.
     """
+    for name in ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size", "max_position_embeddings"):
+        check_width(name, locals()[name])
+    check_width("num_labels", num_labels)
     check_choice("residual_type", residual_type, RESIDUAL_TYPES)
+    check_positive("tau", tau)
     check_divisor("num_attention_heads", num_attention_heads, "hidden_size", hidden_size)
     encoder = _Encoder(
         vocab_size,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wavy.hosts.difformer import DIFFormer
+from wavy.official.ranges import check_positive, is_number
 
 
 def build(
@@ -36,10 +37,14 @@ def build(
         The model with freshly drawn weights, in training mode.
 
     Raises:
-        ValueError: an argument out of its range, named as in :class:`wavy.hosts.difformer.DIFFormer`.
+        ValueError: an argument out of its range; all but alpha and graph_weight are named as in
+            :class:`wavy.hosts.difformer.DIFFormer`.
 
     Source: published code of DIFFormer.
     """
+    check_positive("alpha", alpha, 1)
+    if not is_number(graph_weight) or graph_weight > 1:
+        raise ValueError(f"graph_weight: found {graph_weight!r}, allowed a number <= 1 (0 or less for the plain sum)")
     return DIFFormer(
         in_channels,
         hidden_channels,

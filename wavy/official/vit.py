@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from wavy.checks import check_choice, check_divisor
+from wavy.checks import check_choice, check_divisor, check_width
 from wavy.hosts.scales import allowed_mean, rescale
 from wavy.official.joint import JointLN, joint_mlp
 
@@ -78,6 +78,7 @@ class PublishedViT(nn.Module):
 
     def __init__(self, image: int, patch: int, classes: int, dim: int, depth: int, eps: float, **block: object) -> None:
         super().__init__()
+        self.img_size = image
         self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
         self.pos_embed = nn.Parameter(torch.zeros(1, 1 + (image // patch) ** 2, dim))
         self.patch_embed = nn.Module()
@@ -87,7 +88,13 @@ class PublishedViT(nn.Module):
         self.head = nn.Linear(dim, classes)
 
     def forward(self, x: Tensor, return_states: bool = False) -> Tensor | tuple[Tensor, list[Tensor], list[Tensor]]:
-        """Logits (B, classes) of images (B, 3, height, width); with ``return_states`` also states and velocities."""
+        """Logits (B, classes) of images (B, 3, img_size, img_size); with ``return_states`` also states and velocities.
+
+        Raises:
+            ValueError: images of another shape.
+        """
+        if tuple(x.shape[1:]) != (allowed := (3, self.img_size, self.img_size)):
+            raise ValueError(f"x: found {tuple(x.shape)}, allowed images (B, {', '.join(map(str, allowed))})")
         patches = self.patch_embed.proj(x).flatten(2).transpose(1, 2)
         x = torch.cat([self.cls_token.expand(len(x), -1, -1), patches], dim=1) + self.pos_embed
         velocity, states, velocities = torch.zeros_like(x), [], []
@@ -122,11 +129,14 @@ def build(
         The model with freshly drawn weights, in training mode; it has no dropout and no drop path.
 
     Raises:
-        ValueError: an unknown residual type, heads that do not divide embed_dim, or patches that do not fit.
+        ValueError: an unknown residual type, a width out of its range, heads that do not divide embed_dim, or patches
+            that do not fit.
 
     Source: published code of Wavy Transformer.
     """
     check_choice("residual_type", residual_type, RESIDUAL_TYPES)
+    for name in ("img_size", "num_classes", "embed_dim", "depth"):
+        check_width(name, locals()[name])
     check_divisor("patch_size", patch_size, "img_size", img_size)
     return PublishedViT(
         img_size,

@@ -78,6 +78,8 @@ def _encode(tokenizer: PreTrainedTokenizerBase, text: str, special: bool) -> lis
 
 def _random_ids(takes: TextInput, limit: int, length: int, seed: int) -> Tensor:
     others = [token for token in range(takes.vocabulary) if token != takes.padding]
+    if not others:
+        raise ValueError(f"text: found a vocabulary of {takes.vocabulary}, allowed one id or more besides the padding")
     drawn = torch.randint(len(others), (limit, length), generator=torch.Generator().manual_seed(seed))
     return torch.tensor(others)[drawn]
 
