@@ -32,7 +32,7 @@ class Case:
     loss: Callable[[nn.Module, Tensor], Tensor]
     batch: int
     settings: str
-    rounds: int = 11
+    rounds: int = 9
 
 
 def _classes(model: nn.Module, images: Tensor) -> Tensor:
@@ -67,7 +67,7 @@ def _ids(length: int, words: int) -> Callable[[int], Tensor]:
 
 
 CASES = {
-    "DeiT-Ti": Case(_vit, _images(224), _classes, 8, "224 x 224 pixels, 12 layers, width 192", rounds=31),
+    "DeiT-Ti": Case(_vit, _images(224), _classes, 8, "224 x 224 pixels, 12 layers, width 192", rounds=25),
     "BERT": Case(_bert, _ids(128, 30_522), _words, 8, "128 tokens, 24 layers, width 256, masked language model"),
     "GPT-2": Case(_gpt2, _ids(128, 50_257), _words, 8, "128 tokens, 12 layers, width 256"),
 }

@@ -90,7 +90,7 @@ def within(way: Callable[[], AbstractContextManager], step: Callable[[], None]) 
     return done
 
 
-def run(name: str, case: Case, path: Path | None, repeats: int = 11) -> list[dict[str, object]]:
+def run(name: str, case: Case, path: Path | None, repeats: int = 9) -> list[dict[str, object]]:
     """Rows of the ratios of a full wave in each way to the stock model, for inference and training."""
     batch, stock, full = case.inputs(case.batch), build(case, "stock"), build(case, "full")
     rows = []

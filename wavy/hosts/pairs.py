@@ -56,7 +56,7 @@ def norm_pair(norm: nn.LayerNorm, x: Tensor, velocity: Tensor) -> Pair:
         Both, (..., d).
     """
     # timm's own LayerNorm has another kernel for half precision.
-    if _has_hooks(norm) or getattr(norm, "_fast_norm", False):
+    if has_hooks(norm) or getattr(norm, "_fast_norm", False):
         normed = norm(x)  # first, since a hook, such as that of pruning, may set the weight
         weight = 1.0 if norm.weight is None else norm.weight
         return normed, velocity_norm(x, velocity, weight, norm.eps).to(velocity.dtype)
@@ -85,7 +85,7 @@ def mlp_pair(
         Both, (..., d).
     """
     p = dropout.p if dropout is not None and dropout.training else 0.0
-    if all(type(affine) in MATRICES and not _has_hooks(affine) for affine in (first, second)):
+    if all(type(affine) in MATRICES and not has_hooks(affine) for affine in (first, second)):
         return layers.mlp_pair(x, velocity, _affine(first), _affine(second), activation, p)
     phi, phi_prime_times = ACTIVATIONS[activation]
     hidden = first(x)
@@ -107,7 +107,7 @@ def _linear_part(module: nn.Module, along: Tensor) -> Tensor:
     return module(along) - module(torch.zeros_like(along))
 
 
-def _has_hooks(module: nn.Module) -> bool:
+def has_hooks(module: nn.Module) -> bool:
     """Whether somebody wants to see, or changes, what the module is called with or gives."""
     if "forward" in vars(module):
         return True
