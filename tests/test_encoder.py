@@ -16,7 +16,7 @@ from wavy import wavify
 from wavy.diagnostics import layer_profile
 from wavy.dynamics import KINDS, MIXED_KINDS
 from wavy.hosts.conversion import ResidualOptions
-from wavy.hosts.encoder import WavyTransformerEncoder, WavyTransformerEncoderLayer, convert_layers, mark_last
+from wavy.hosts.encoder import WavyTransformerEncoder, WavyTransformerEncoderLayer, convert_layers
 from wavy.hosts.transformer import WavyBlock
 
 # torch itself warns of each: nested tensors are a prototype, and not every encoder can use them.
@@ -319,8 +319,36 @@ def test_only_an_encoder_of_wavys_tells_the_last_layer(kind):
     assert wavify(plain, kind)(tokens()).shape == (3, 5, 8)
     model = WavyTransformerEncoder(layer, 3)
     del model.layers[2]
-    mark_last(model.layers)
     assert model(tokens()).shape == (3, 5, 8)
+
+
+@kinds
+def test_an_encoder_that_was_made_deeper(kind):
+    plain, deep = stock(), wavy(kind)
+    plain.layers.extend(copy.deepcopy(plain.layers))
+    deep.layers.extend(copy.deepcopy(deep.layers))
+    assert torch.equal(deep(tokens()), wavify(plain, kind, theta_init=0.5)(tokens()))
+
+
+@kinds
+def test_two_encoders_that_share_layers(kind):
+    shallow, deep = stock(), stock()
+    shallow.layers = deep.layers[:2]
+    for order in ((shallow, deep), (deep, shallow)):
+        holder = wavify(nn.ModuleList(order), kind)
+        for model, plain in zip(holder, order, strict=True):
+            assert torch.equal(model(tokens()), wavify(plain, kind)(tokens()))
+
+
+@kinds
+def test_a_wavy_encoder_of_layers_of_another(kind):
+    deep = wavy(kind)
+    expected, shallow = deep(tokens()), WavyTransformerEncoder(layer_of(kind), 2)
+    shallow.layers = deep.layers[:2]
+    again = copy.deepcopy(shallow)
+    for _ in range(2):
+        assert torch.equal(shallow(tokens()), again(tokens()))
+        assert torch.equal(deep(tokens()), expected)
 
 
 @kinds

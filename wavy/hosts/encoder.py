@@ -7,14 +7,13 @@ that it attends to, directly or over layers.
 
 from __future__ import annotations
 
-import copy
-
 import torch
 from torch import Tensor, nn
 
 from wavy.checks import check_choice
 from wavy.dynamics import KINDS
 from wavy.hosts.conversion import ResidualOptions, converter
+from wavy.hosts.last import mark_last
 from wavy.hosts.pairs import activation_name, mlp_pair, norm_pair
 from wavy.layers import Pair, shared_dropout
 from wavy.residual import Residual
@@ -157,16 +156,16 @@ class WavyTransformerEncoder(nn.TransformerEncoder):
         super().__init__(encoder_layer, num_layers, *args, **kwargs)
         mark_last(self.layers)
 
-
-def mark_last(layers: nn.ModuleList) -> None:
-    """Let the last layer, and no other, hand on the state alone. To be called again when the list has changed."""
-    for layer in layers:
-        layer.last = False
-    if len(layers):
-        if any(layer is layers[-1] for layer in layers[:-1]):
-            # One layer in many places: the last place gets an object of its own, with the same parts.
-            layers[-1] = copy.copy(layers[-1])
-        layers[-1].last = True
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        """The states after the last layer; the arguments are those of torch's encoder."""
+        mark_last(self.layers)
+        return super().forward(src, mask, src_key_padding_mask, is_causal)
 
 
 def convert_layers(layers: nn.ModuleList, options: ResidualOptions) -> None:

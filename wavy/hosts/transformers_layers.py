@@ -35,12 +35,12 @@ class WavyLayer(nn.Module):
     Attributes:
         residual: the layer's :class:`wavy.residual.Residual`.
         activation: name of phi in :data:`wavy.layers.ACTIVATIONS`; read only by the kinds that carry a velocity.
-        last: whether this is the last layer.
+        last: whether this is the last layer; ``None`` until a model decides.
     """
 
     residual: Residual
     activation: str | None = None
-    last = False
+    last: bool | None = None
 
     def __call__(self, hidden_states: Tensor | Pair, *args: object, **kwargs: object) -> Tensor | Pair:
         # Unpacked here, before the library's checkpointing: with use_reentrant=True it sees no tensors inside a tuple.
