@@ -127,17 +127,17 @@ class WavyPreTrained:
             layer.__class__ = self.layer_classes[1]
             norm = next(module for module in layer.modules() if isinstance(module, nn.LayerNorm))
             layer.residual = options.build(config.hidden_size, like=norm.weight)
-            layer.activation = self._activation(layer.residual)
+            self._check_activation(layer.residual)
+            layer.check_parts()
         self.mark_last()
 
-    def _activation(self, residual: Residual) -> str | None:
+    def _check_activation(self, residual: Residual) -> None:
         name = getattr(self.config, self.activation_field)
-        if residual.carries_velocity and name not in ACTIVATION_NAMES:
+        if residual.carries_velocity and isinstance(name, str) and name not in ACTIVATION_NAMES:
             allowed = ", ".join(ACTIVATION_NAMES)
             raise ValueError(
                 f"{self.activation_field}: found {name!r}, allowed {allowed} with residual {residual.kind}"
             )
-        return ACTIVATION_NAMES.get(name)
 
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
