@@ -204,6 +204,19 @@ def test_a_nested_tensor_stays_one(kind, norm_first):
             assert torch.allclose(out, model(row[None])[0], rtol=1e-10, atol=1e-10)
 
 
+@kinds
+@pytest.mark.parametrize("mask", [{"mask": CAUSAL}, {"src_key_padding_mask": PADDING}])
+def test_a_nested_tensor_takes_no_mask(kind, mask):
+    model, nested = wavy(kind), torch.nested.nested_tensor(list(tokens()))
+    (name, value), *_ = mask.items()
+    layer = {"src_mask": value} if name == "mask" else mask
+    with torch.no_grad():
+        for call in (lambda: model(nested, **mask), lambda: model.layers[0](nested, **layer)):
+            with pytest.raises(ValueError, match=f"^{name}: found one for a nested tensor, allowed None") as caught:
+                call()
+            assert "\n" not in str(caught.value)
+
+
 @velocities
 @pytest.mark.parametrize("place", ["dropout", "dropout2"])
 def test_dropout_drops_state_and_velocity_together(place, kind):

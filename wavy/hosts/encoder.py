@@ -38,7 +38,7 @@ class WavyTransformerEncoderLayer(nn.TransformerEncoderLayer):
         x, memory: (B, N, d) with ``batch_first``, else (N, B, d); or (N, d).
 
     Raises:
-        ValueError: an argument out of its range, or parts that a velocity cannot pass.
+        ValueError: an argument out of its range, parts that a velocity cannot pass, or a mask for a nested tensor.
         RuntimeError: called outside a :class:`WavyTransformerEncoder` with a kind that has a memory.
     """
 
@@ -81,6 +81,7 @@ class WavyTransformerEncoderLayer(nn.TransformerEncoderLayer):
         is_causal: bool = False,
     ) -> Tensor | Pair:
         """The next state, or state and memory."""
+        _check_nested(src[0] if isinstance(src, tuple) else src, src_mask, src_key_padding_mask)
         own = self.residual
         if (own.kind, own.form, own.tau) == ("diffusion", "stock", 0.5):
             return super().forward(src, src_mask, src_key_padding_mask, is_causal)
@@ -164,6 +165,7 @@ class WavyTransformerEncoder(nn.TransformerEncoder):
         is_causal: bool | None = None,
     ) -> Tensor:
         """The states after the last layer; the arguments are those of torch's encoder."""
+        _check_nested(src, mask, src_key_padding_mask)
         mark_last(self.layers)
         return super().forward(src, mask, src_key_padding_mask, is_causal)
 
@@ -188,6 +190,15 @@ def convert(model: nn.TransformerEncoder, options: ResidualOptions) -> None:
     convert_layers(model.layers, options)
     if type(model) is nn.TransformerEncoder:
         model.__class__ = WavyTransformerEncoder
+
+
+def _check_nested(src: Tensor, mask: Tensor | None, padding: Tensor | None) -> None:
+    if src.is_nested:
+        for name, found in (("mask", mask), ("src_key_padding_mask", padding)):
+            if found is not None:
+                raise ValueError(
+                    f"{name}: found one for a nested tensor, allowed None, since its rows have their lengths"
+                )
 
 
 def _nested(padded: Tensor, lengths: Tensor) -> Tensor:
