@@ -217,6 +217,16 @@ def test_a_nested_tensor_takes_no_mask(kind, mask):
             assert "\n" not in str(caught.value)
 
 
+@kinds
+@pytest.mark.parametrize("options", [{"tau": 0.25}, {"form": "euler"}, {"tau": 1.0, "form": "euler"}])
+def test_step_and_form_are_kept_where_none_are_given(kind, options):
+    once = wavify(stock(), "light", **options)
+    assert torch.equal(wavify(once, kind)(tokens()), wavify(stock(), kind, **options)(tokens()))
+    built = WavyTransformerEncoder(layer_of("light", **options), 2)
+    found = {(layer.residual.tau, layer.residual.form) for layer in wavify(built, kind).layers}
+    assert found == {(options.get("tau", 0.5), options.get("form", "stock"))}
+
+
 @velocities
 @pytest.mark.parametrize("place", ["dropout", "dropout2"])
 def test_dropout_drops_state_and_velocity_together(place, kind):

@@ -180,7 +180,9 @@ def convert_layers(layers: nn.ModuleList, options: ResidualOptions) -> None:
         if type(layer) not in (nn.TransformerEncoderLayer, WavyTransformerEncoderLayer):
             raise ValueError(f"model: found layers of class {type(layer).__name__}, allowed TransformerEncoderLayer")
         layer.__class__ = WavyTransformerEncoderLayer
-        layer.set_residual(options.build(layer.self_attn.embed_dim, like=layer.linear2.weight))
+        old = getattr(layer, "residual", None)
+        own = {} if old is None else {"tau": old.tau, "form": old.form}
+        layer.set_residual(options.build(layer.self_attn.embed_dim, like=layer.linear2.weight, **own))
     mark_last(layers)
 
 
