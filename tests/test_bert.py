@@ -11,9 +11,10 @@ transformers = pytest.importorskip("transformers")
 
 from language_models import BERT, DECODER, apart, close, kinds, moved, tokens  # noqa: E402
 from wavy import wavify  # noqa: E402
+from wavy.dynamics import KINDS  # noqa: E402
 from wavy.hosts import bert  # noqa: E402
 from wavy.hosts.pairs import mlp_pair  # noqa: E402
-from wavy.hosts.transformers_layers import ACTIVATION_NAMES  # noqa: E402
+from wavy.hosts.transformers_layers import ACTIVATION_NAMES, activation_name  # noqa: E402
 from wavy.official.bert import build  # noqa: E402
 from wavy.residual import Residual  # noqa: E402
 
@@ -101,8 +102,9 @@ def test_the_velocity_passes_the_mlp_by_its_derivative(activation):
     x, velocity = torch.randn(2, 3, 7, 16, dtype=torch.float64)
     state, along = jvp(lambda u: layer.output.dense(layer.intermediate(u)), (x,), (velocity,))
     first, second = layer.intermediate.dense, layer.output.dense
+    activation = activation_name(layer.intermediate.intermediate_act_fn)
     for matrices in ((first, second), (nn.Sequential(first), nn.Sequential(second))):
-        pair = mlp_pair(x, velocity, matrices[0], layer.activation, matrices[1])
+        pair = mlp_pair(x, velocity, matrices[0], activation, matrices[1])
         # transformers writes some constants of its approximations with few digits.
         assert all(close(a, b, 1e-7) for a, b in zip(pair, (state, along), strict=True))
 
@@ -173,3 +175,68 @@ def test_a_head_of_ones_own(kind, tmp_path):
     assert close(again(tokens()), model(tokens()))
     backbone = bert.WavyBertModel.from_pretrained(tmp_path)
     assert close(backbone(tokens()).pooler_output, model.bert(tokens()).pooler_output)
+
+
+def _subclass(part):
+    part.__class__ = type("Adapter", (type(part),), {})
+
+
+def _forward(part):
+    own = part.forward
+    part.forward = lambda *inputs: own(*inputs) + 1
+
+
+def _hook(part):
+    part.register_forward_hook(lambda *_: None)
+
+
+@kinds
+@pytest.mark.parametrize("change", [_subclass, _forward, _hook])
+@pytest.mark.parametrize(
+    ("name", "only"),
+    [
+        ("attention", KINDS),
+        ("attention.output", KINDS),
+        ("intermediate", ("full", "mix_full")),
+        ("output", ("full", "mix_full")),
+        ("intermediate.intermediate_act_fn", ("full", "mix_full")),
+    ],
+)
+def test_a_changed_part_is_called_or_refused(kind, name, only, change):
+    """Whether it was changed before the model was converted or after."""
+    plain, after = BERT.make_stock(), BERT.make(kind)
+    for layers in (plain.bert.encoder.layer, after.layers()):
+        change(layers[0].get_submodule(name))
+    for use in (lambda: wavify(plain, kind)(tokens()), lambda: after(tokens())):
+        if kind in only:
+            with pytest.raises(ValueError, match=r"^(attention|intermediate|output|activation)\S*: found") as caught:
+                use()
+            assert "\n" not in str(caught.value)
+        else:
+            assert use().logits.isfinite().all()
+
+
+@pytest.mark.parametrize("kind", ["diffusion", "light", "mix_light"])
+def test_a_changed_mlp_is_the_models_own(kind):
+    plain = BERT.make_stock()
+    plain.bert.encoder.layer[1].output.register_forward_hook(lambda module, inputs, out: 2 * out)
+    found = wavify(plain, kind, theta_init=-60)(tokens()).logits
+    assert close(found, plain(tokens()).logits)
+
+
+@kinds
+@pytest.mark.parametrize("activation", [nn.ReLU(), nn.GELU("tanh"), nn.SiLU(), nn.Tanh()])
+def test_the_activation_is_that_of_the_mlp(kind, activation):
+    plain = BERT.make_stock()
+    for layer in plain.bert.encoder.layer:
+        layer.intermediate.intermediate_act_fn = activation
+    if kind in ("full", "mix_full") and isinstance(activation, nn.Tanh):
+        with pytest.raises(ValueError, match=r"^activation: found Tanh, allowed relu, gelu or silu"):
+            wavify(plain, kind)
+    elif kind == "full":
+        names = {nn.ReLU: "relu", nn.GELU: "gelu_pytorch_tanh", nn.SiLU: "silu"}
+        alike = BERT.alike(kind, plain, hidden_act=names[type(activation)])
+        found, expected = (model.bert(tokens()).last_hidden_state for model in (wavify(plain, kind), alike))
+        assert close(found, expected)
+    else:
+        assert close(wavify(plain, kind, theta_init=-60)(tokens()).logits, plain(tokens()).logits)

@@ -16,7 +16,7 @@ from wavy import wavify
 from wavy.diagnostics import layer_profile
 from wavy.dynamics import KINDS, MIXED_KINDS
 from wavy.hosts.conversion import ResidualOptions
-from wavy.hosts.encoder import WavyTransformerEncoder, WavyTransformerEncoderLayer, convert_layers, mark_last
+from wavy.hosts.encoder import WavyTransformerEncoder, WavyTransformerEncoderLayer, convert_layers
 from wavy.hosts.transformer import WavyBlock
 
 # torch itself warns of each: nested tensors are a prototype, and not every encoder can use them.
@@ -204,6 +204,29 @@ def test_a_nested_tensor_stays_one(kind, norm_first):
             assert torch.allclose(out, model(row[None])[0], rtol=1e-10, atol=1e-10)
 
 
+@kinds
+@pytest.mark.parametrize("mask", [{"mask": CAUSAL}, {"src_key_padding_mask": PADDING}])
+def test_a_nested_tensor_takes_no_mask(kind, mask):
+    model, nested = wavy(kind), torch.nested.nested_tensor(list(tokens()))
+    (name, value), *_ = mask.items()
+    layer = {"src_mask": value} if name == "mask" else mask
+    with torch.no_grad():
+        for call in (lambda: model(nested, **mask), lambda: model.layers[0](nested, **layer)):
+            with pytest.raises(ValueError, match=f"^{name}: found one for a nested tensor, allowed None") as caught:
+                call()
+            assert "\n" not in str(caught.value)
+
+
+@kinds
+@pytest.mark.parametrize("options", [{"tau": 0.25}, {"form": "euler"}, {"tau": 1.0, "form": "euler"}])
+def test_step_and_form_are_kept_where_none_are_given(kind, options):
+    once = wavify(stock(), "light", **options)
+    assert torch.equal(wavify(once, kind)(tokens()), wavify(stock(), kind, **options)(tokens()))
+    built = WavyTransformerEncoder(layer_of("light", **options), 2)
+    found = {(layer.residual.tau, layer.residual.form) for layer in wavify(built, kind).layers}
+    assert found == {(options.get("tau", 0.5), options.get("form", "stock"))}
+
+
 @velocities
 @pytest.mark.parametrize("place", ["dropout", "dropout2"])
 def test_dropout_drops_state_and_velocity_together(place, kind):
@@ -319,8 +342,36 @@ def test_only_an_encoder_of_wavys_tells_the_last_layer(kind):
     assert wavify(plain, kind)(tokens()).shape == (3, 5, 8)
     model = WavyTransformerEncoder(layer, 3)
     del model.layers[2]
-    mark_last(model.layers)
     assert model(tokens()).shape == (3, 5, 8)
+
+
+@kinds
+def test_an_encoder_that_was_made_deeper(kind):
+    plain, deep = stock(), wavy(kind)
+    plain.layers.extend(copy.deepcopy(plain.layers))
+    deep.layers.extend(copy.deepcopy(deep.layers))
+    assert torch.equal(deep(tokens()), wavify(plain, kind, theta_init=0.5)(tokens()))
+
+
+@kinds
+def test_two_encoders_that_share_layers(kind):
+    shallow, deep = stock(), stock()
+    shallow.layers = deep.layers[:2]
+    for order in ((shallow, deep), (deep, shallow)):
+        holder = wavify(nn.ModuleList(order), kind)
+        for model, plain in zip(holder, order, strict=True):
+            assert torch.equal(model(tokens()), wavify(plain, kind)(tokens()))
+
+
+@kinds
+def test_a_wavy_encoder_of_layers_of_another(kind):
+    deep = wavy(kind)
+    expected, shallow = deep(tokens()), WavyTransformerEncoder(layer_of(kind), 2)
+    shallow.layers = deep.layers[:2]
+    again = copy.deepcopy(shallow)
+    for _ in range(2):
+        assert torch.equal(shallow(tokens()), again(tokens()))
+        assert torch.equal(deep(tokens()), expected)
 
 
 @kinds

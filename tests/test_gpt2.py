@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 from torch.func import jvp
 
 transformers = pytest.importorskip("transformers")
 
 from language_models import GPT2, apart, close, kinds, moved, tokens  # noqa: E402
+from wavy import wavify  # noqa: E402
 from wavy.hosts import gpt2  # noqa: E402
 from wavy.residual import Residual  # noqa: E402
 
@@ -69,3 +71,56 @@ def test_double_heads(kind):
     assert out.mc_logits.shape == (1, 2)
     out.loss.backward()
     assert model.layers()[0].attn.c_attn.weight.grad.abs().sum() > 0
+
+
+class Doubled(gpt2.GPT2MLP):
+    """An mlp with a forward of its own."""
+
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def _subclass(mlp):
+    mlp.__class__ = Doubled
+
+
+def _forward(mlp):
+    own = mlp.forward
+    mlp.forward = lambda x: 2 * own(x)
+
+
+def _hook(mlp):
+    mlp.register_forward_hook(lambda module, inputs, out: 2 * out)
+
+
+def _activation(mlp):
+    mlp.act = nn.Tanh()
+
+
+def _hooked_activation(mlp):
+    mlp.act.register_forward_hook(lambda module, inputs, out: 2 * out)
+
+
+@kinds
+@pytest.mark.parametrize("change", [_subclass, _forward, _hook, _activation, _hooked_activation])
+def test_a_changed_mlp_is_called_or_refused(kind, change):
+    """Whether it was changed before the model was converted or after."""
+    plain, after = GPT2.make_stock(), GPT2.make(kind, theta_init=-60.0)
+    for blocks in (plain.transformer.h, after.layers()):
+        change(blocks[0].mlp)
+    for use in (lambda: wavify(plain, kind, theta_init=-60)(tokens()), lambda: after(tokens())):
+        if kind in ("full", "mix_full"):
+            with pytest.raises(ValueError, match=r"^(mlp\S*|activation): found") as caught:
+                use()
+            assert "\n" not in str(caught.value)
+        else:
+            assert close(use().logits, plain(tokens()).logits)
+
+
+@kinds
+def test_the_activation_is_that_of_the_mlp(kind):
+    plain = GPT2.make_stock()
+    for block in plain.transformer.h:
+        block.mlp.act = nn.ReLU()
+    alike = GPT2.alike(kind, plain, activation_function="relu")
+    assert close(wavify(plain, kind)(tokens()).logits, alike(tokens()).logits)

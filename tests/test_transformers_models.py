@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
 pytest.importorskip("transformers")
 
 from language_models import close, families, kinds, tokens
+from wavy import wavify
 from wavy.diagnostics import layer_profile
 from wavy.diagnostics.state import mean_cosine
 from wavy.dynamics import KINDS, MIXED_KINDS
@@ -143,8 +147,53 @@ def test_a_model_that_lost_layers(family, kind):
     model, short = family.make(kind), family.make(kind, **{"num_hidden_layers": 2})
     short.load_state_dict(model.state_dict(), strict=False)
     del model.layers()[2]
-    model.mark_last()
     assert torch.equal(model(tokens()).logits, short(tokens()).logits)
+
+
+@families
+@kinds
+def test_a_model_that_was_made_deeper(family, kind):
+    model, deep = family.make(kind), family.make(kind, **{"num_hidden_layers": 6})
+    model.layers().extend(copy.deepcopy(model.layers()))
+    deep.load_state_dict(model.state_dict())
+    # No cache: the index of a copied layer in it is that of the first.
+    assert torch.equal(model(tokens(), use_cache=False).logits, deep(tokens(), use_cache=False).logits)
+
+
+@families
+@kinds
+def test_one_layer_in_all_places_is_a_model_of_equal_layers(family, kind):
+    shared, apart = family.make_stock(), family.make_stock()
+    for stock, copied in ((shared, lambda layer: layer), (apart, copy.deepcopy)):
+        holder, name = _place(stock)
+        layers = getattr(holder, name)
+        setattr(holder, name, nn.ModuleList(copied(layers[0]) for _ in layers))
+    options = {"use_cache": False, "output_hidden_states": True}
+    expected = wavify(apart, kind)(tokens(), **options).hidden_states
+    model = wavify(shared, kind)
+    for again in (model, wavify(model, kind), copy.deepcopy(model)):
+        found = again(tokens(), **options).hidden_states
+        assert len(found) == len(expected)
+        assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+        assert len(list(again.parameters())) == len(list(shared.parameters())) + (kind in MIXED_KINDS)
+
+
+@families
+@kinds
+def test_two_models_that_share_layers(family, kind):
+    shallow, deep = family.make_stock(), family.make_stock()
+    (holder, name), (other, _) = _place(shallow), _place(deep)
+    setattr(holder, name, getattr(other, name)[:2])
+    for order in ((shallow, deep), (deep, shallow)):
+        holder = wavify(nn.ModuleList(order), kind)
+        for model, plain in zip(holder, order, strict=True):
+            assert torch.equal(model(tokens()).logits, wavify(plain, kind)(tokens()).logits)
+
+
+def _place(stock):
+    """The module that holds the layers, and its name for them."""
+    base = stock.base_model
+    return (base, "h") if hasattr(base, "h") else (base.encoder, "layer")
 
 
 @families

@@ -8,6 +8,7 @@ import pickle
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import prune
 
 import wavy
 from systems import normal
@@ -206,6 +207,31 @@ def test_the_result_can_be_copied_pickled_and_loaded(make, kind):
 def test_a_model_without_data_stays_without(make):
     plain = made(make)[0].to("meta")
     assert {parameter.device.type for parameter in wavify(plain, "light").parameters()} == {"meta"}
+
+
+def _pruned(module):
+    prune.l1_unstructured(module, "weight", amount=0.4)
+
+
+def _normed(module):
+    with pytest.warns(FutureWarning, match="weight_norm"):
+        nn.utils.weight_norm(module)
+
+
+@kinds
+@pytest.mark.parametrize("change", [_pruned, _normed, nn.utils.parametrizations.weight_norm, nn.utils.spectral_norm])
+@models
+def test_weights_that_are_computed_from_parameters(make, kind, change):
+    plain, call = made(make)
+    for module in [module for module in plain.modules() if type(module) is nn.Linear]:
+        change(module)
+    call(plain)
+    before, model = call(plain).detach(), wavify(plain, kind)
+    call(model).square().sum().backward()
+    torch.optim.SGD(model.parameters(), lr=0.1).step()
+    after = call(plain)
+    assert not torch.allclose(after, before)
+    assert torch.allclose(call(wavify(plain, "diffusion")), after)
 
 
 class Holder(nn.Module):

@@ -32,11 +32,17 @@ from transformers import (
     BertModel,
     BertPreTrainedModel,
 )
-from transformers.models.bert.modeling_bert import BertAttention, BertLayer
+from transformers.models.bert.modeling_bert import (
+    BertAttention,
+    BertIntermediate,
+    BertLayer,
+    BertOutput,
+    BertSelfOutput,
+)
 from transformers.pytorch_utils import apply_chunking_to_forward
 
 from wavy.hosts.pairs import mlp_pair
-from wavy.hosts.transformers_layers import WavyLayer, normed
+from wavy.hosts.transformers_layers import WavyLayer, activation_name, check_part, normed
 from wavy.hosts.transformers_models import ResidualConfig, WavyPreTrained, register
 from wavy.layers import Pair, shared_dropout
 
@@ -59,8 +65,23 @@ class WavyBertLayer(WavyLayer, BertLayer):
         - **encoder_hidden_states:** (B, M, d).
 
     Raises:
-        ValueError: ``encoder_hidden_states`` for a decoder without cross attention.
+        ValueError: ``encoder_hidden_states`` for a decoder without cross attention, or replaced parts.
     """
+
+    def check_parts(self) -> None:
+        """Attention always, the mlp where a velocity passes it: they must be the library's own, without hooks."""
+        for name in ("attention", "crossattention"):
+            attention = getattr(self, name, None)
+            if attention is not None:
+                check_part(name, attention, BertAttention)
+                check_part(f"{name}.output", attention.output, BertSelfOutput)
+        if self.residual.carries_velocity:
+            activation = self.intermediate.intermediate_act_fn
+            check_part("intermediate", self.intermediate, BertIntermediate)
+            check_part("output", self.output, BertOutput)
+            activation_name(activation)
+            if isinstance(activation, nn.Module):
+                check_part("activation", activation, type(activation))
 
     def forward(
         self,
@@ -72,6 +93,7 @@ class WavyBertLayer(WavyLayer, BertLayer):
         **kwargs: object,
     ) -> Tensor | Pair:
         """The next state, or state and memory; ``kwargs`` hold the cache, by the name of the library's version."""
+        self.check_parts()
         if hidden_states.shape[0] == 0:
             return self.hand_on(hidden_states, memory)
         ax = _attend(self.attention, hidden_states, attention_mask=attention_mask, **kwargs)
@@ -96,7 +118,8 @@ class WavyBertLayer(WavyLayer, BertLayer):
 
     def _feed_forward_pair(self, x: Tensor, velocity: Tensor) -> Pair:
         first, second = self.intermediate.dense, self.output.dense
-        pair, dropout = mlp_pair(x, velocity, first, self.activation, second), self.output.dropout
+        activation, dropout = activation_name(self.intermediate.intermediate_act_fn), self.output.dropout
+        pair = mlp_pair(x, velocity, first, activation, second)
         dx, dv = shared_dropout(*pair, dropout.p, dropout.training)
         return normed(self.output.LayerNorm, x + dx, velocity + dv)
 

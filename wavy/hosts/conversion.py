@@ -130,12 +130,20 @@ def wavify(
             "class with wavy.converter"
         )
     # What deepcopy finds in its memo it does not copy; after it, the memo leads from each part to its copy.
-    memo = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    memo = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers(), *_computed(model))}
     copied = copy.deepcopy(model, memo)
     for part in found:
         CONVERTERS[type(part)](memo[id(part)], options)
     _set_modes(copied)
     return copied
+
+
+def _computed(model: nn.Module) -> Iterator[Tensor]:
+    """Attributes that were computed from parameters, as weights by pruning are: torch refuses to copy them."""
+    for module in model.modules():
+        for value in vars(module).values():
+            if isinstance(value, Tensor) and not value.is_leaf:
+                yield value
 
 
 def _supported(module: nn.Module, seen: set[nn.Module]) -> Iterator[nn.Module]:

@@ -7,14 +7,13 @@ that it attends to, directly or over layers.
 
 from __future__ import annotations
 
-import copy
-
 import torch
 from torch import Tensor, nn
 
 from wavy.checks import check_choice
 from wavy.dynamics import KINDS
 from wavy.hosts.conversion import ResidualOptions, converter
+from wavy.hosts.last import mark_last
 from wavy.hosts.pairs import activation_name, mlp_pair, norm_pair
 from wavy.layers import Pair, shared_dropout
 from wavy.residual import Residual
@@ -39,7 +38,7 @@ class WavyTransformerEncoderLayer(nn.TransformerEncoderLayer):
         x, memory: (B, N, d) with ``batch_first``, else (N, B, d); or (N, d).
 
     Raises:
-        ValueError: an argument out of its range, or parts that a velocity cannot pass.
+        ValueError: an argument out of its range, parts that a velocity cannot pass, or a mask for a nested tensor.
         RuntimeError: called outside a :class:`WavyTransformerEncoder` with a kind that has a memory.
     """
 
@@ -82,6 +81,7 @@ class WavyTransformerEncoderLayer(nn.TransformerEncoderLayer):
         is_causal: bool = False,
     ) -> Tensor | Pair:
         """The next state, or state and memory."""
+        _check_nested(src[0] if isinstance(src, tuple) else src, src_mask, src_key_padding_mask)
         own = self.residual
         if (own.kind, own.form, own.tau) == ("diffusion", "stock", 0.5):
             return super().forward(src, src_mask, src_key_padding_mask, is_causal)
@@ -157,16 +157,17 @@ class WavyTransformerEncoder(nn.TransformerEncoder):
         super().__init__(encoder_layer, num_layers, *args, **kwargs)
         mark_last(self.layers)
 
-
-def mark_last(layers: nn.ModuleList) -> None:
-    """Let the last layer, and no other, hand on the state alone. To be called again when the list has changed."""
-    for layer in layers:
-        layer.last = False
-    if len(layers):
-        if any(layer is layers[-1] for layer in layers[:-1]):
-            # One layer in many places: the last place gets an object of its own, with the same parts.
-            layers[-1] = copy.copy(layers[-1])
-        layers[-1].last = True
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        """The states after the last layer; the arguments are those of torch's encoder."""
+        _check_nested(src, mask, src_key_padding_mask)
+        mark_last(self.layers)
+        return super().forward(src, mask, src_key_padding_mask, is_causal)
 
 
 def convert_layers(layers: nn.ModuleList, options: ResidualOptions) -> None:
@@ -179,7 +180,9 @@ def convert_layers(layers: nn.ModuleList, options: ResidualOptions) -> None:
         if type(layer) not in (nn.TransformerEncoderLayer, WavyTransformerEncoderLayer):
             raise ValueError(f"model: found layers of class {type(layer).__name__}, allowed TransformerEncoderLayer")
         layer.__class__ = WavyTransformerEncoderLayer
-        layer.set_residual(options.build(layer.self_attn.embed_dim, like=layer.linear2.weight))
+        old = getattr(layer, "residual", None)
+        own = {} if old is None else {"tau": old.tau, "form": old.form}
+        layer.set_residual(options.build(layer.self_attn.embed_dim, like=layer.linear2.weight, **own))
     mark_last(layers)
 
 
@@ -189,6 +192,15 @@ def convert(model: nn.TransformerEncoder, options: ResidualOptions) -> None:
     convert_layers(model.layers, options)
     if type(model) is nn.TransformerEncoder:
         model.__class__ = WavyTransformerEncoder
+
+
+def _check_nested(src: Tensor, mask: Tensor | None, padding: Tensor | None) -> None:
+    if src.is_nested:
+        for name, found in (("mask", mask), ("src_key_padding_mask", padding)):
+            if found is not None:
+                raise ValueError(
+                    f"{name}: found one for a nested tensor, allowed None, since its rows have their lengths"
+                )
 
 
 def _nested(padded: Tensor, lengths: Tensor) -> Tensor:

@@ -25,10 +25,10 @@ from transformers import (
     GPT2Model,
     GPT2PreTrainedModel,
 )
-from transformers.models.gpt2.modeling_gpt2 import GPT2Block
+from transformers.models.gpt2.modeling_gpt2 import GPT2MLP, GPT2Block
 
 from wavy.hosts.pairs import mlp_pair
-from wavy.hosts.transformers_layers import WavyLayer, normed
+from wavy.hosts.transformers_layers import WavyLayer, activation_name, check_part, normed
 from wavy.hosts.transformers_models import ResidualConfig, WavyPreTrained, register
 from wavy.layers import Pair, shared_dropout
 
@@ -51,8 +51,15 @@ class WavyGPT2Block(WavyLayer, GPT2Block):
         - **encoder_hidden_states:** (B, M, d).
 
     Raises:
-        ValueError: ``encoder_hidden_states`` for a model without cross attention.
+        ValueError: ``encoder_hidden_states`` for a model without cross attention, or replaced parts.
     """
+
+    def check_parts(self) -> None:
+        """Where a velocity passes the mlp, it must be the library's own, without hooks."""
+        if self.residual.carries_velocity:
+            check_part("mlp", self.mlp, GPT2MLP)
+            activation_name(self.mlp.act)
+            check_part("mlp.act", self.mlp.act, type(self.mlp.act))
 
     def forward(
         self,
@@ -65,6 +72,7 @@ class WavyGPT2Block(WavyLayer, GPT2Block):
         **kwargs: object,
     ) -> Tensor | Pair:
         """The next state, or state and memory."""
+        self.check_parts()
         if hidden_states.shape[0] == 0:
             return self.hand_on(hidden_states, memory)
         # The cache by its place: its name differs between versions of the library.
@@ -78,7 +86,7 @@ class WavyGPT2Block(WavyLayer, GPT2Block):
             return self.hand_on(x + self.mlp(self.ln_2(x)), memory)
         x_normed, velocity_normed = normed(self.ln_2, x, velocity)
         first, second = self.mlp.c_fc, self.mlp.c_proj
-        pair = mlp_pair(x_normed, velocity_normed, first, self.activation, second)
+        pair = mlp_pair(x_normed, velocity_normed, first, activation_name(self.mlp.act), second)
         dx, dv = shared_dropout(*pair, self.mlp.dropout.p, self.mlp.dropout.training)
         return self.hand_on(x + dx, velocity + dv)
 

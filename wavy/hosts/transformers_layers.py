@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from torch import Tensor, nn
+from transformers.activations import ACT2FN
 from transformers.pytorch_utils import Conv1D
 
+from wavy.hosts import pairs
 from wavy.hosts.pairs import MATRICES, norm_pair
 from wavy.layers import Pair
 from wavy.residual import Residual
@@ -25,6 +27,9 @@ ACTIVATION_NAMES = {
     "swish": "silu",
 }
 
+#: Class of an activation of transformers', exactly -> its name in :data:`wavy.layers.ACTIVATIONS`.
+_ACTIVATION_CLASSES = {type(ACT2FN[name]): ours for name, ours in ACTIVATION_NAMES.items()}
+
 
 class WavyLayer(nn.Module):
     """A layer whose first argument is a state or, where the residual has a memory, the pair (state, memory).
@@ -34,18 +39,20 @@ class WavyLayer(nn.Module):
 
     Attributes:
         residual: the layer's :class:`wavy.residual.Residual`.
-        activation: name of phi in :data:`wavy.layers.ACTIVATIONS`; read only by the kinds that carry a velocity.
-        last: whether this is the last layer.
+        last: whether this is the last layer; ``None`` until a model decides.
     """
 
     residual: Residual
-    activation: str | None = None
-    last = False
+    last: bool | None = None
 
     def __call__(self, hidden_states: Tensor | Pair, *args: object, **kwargs: object) -> Tensor | Pair:
         # Unpacked here, before the library's checkpointing: with use_reentrant=True it sees no tensors inside a tuple.
         x, memory = hidden_states if isinstance(hidden_states, tuple) else (hidden_states, None)
         return super().__call__(x, memory, *args, **kwargs)
+
+    def check_parts(self) -> None:
+        """Raise ValueError for a part that the forward pass does not call, and that is not the library's own."""
+        raise NotImplementedError
 
     def cross(self) -> nn.Module:
         """The cross attention; ValueError where the layer has none."""
@@ -65,3 +72,22 @@ class WavyLayer(nn.Module):
 def normed(norm: nn.LayerNorm, x: Tensor, velocity: Tensor | None) -> Pair:
     """LN of the state and, where there is a velocity, LN_v of it, each (..., d)."""
     return (norm(x), None) if velocity is None else norm_pair(norm, x, velocity)
+
+
+def activation_name(activation: nn.Module) -> str:
+    """The name in :data:`wavy.layers.ACTIVATIONS` of the activation that an mlp has, whatever the config says.
+
+    Raises:
+        ValueError: one through which a velocity cannot pass.
+    """
+    return _ACTIVATION_CLASSES.get(type(activation)) or pairs.activation_name(activation)
+
+
+def check_part(name: str, part: nn.Module, allowed: type[nn.Module]) -> None:
+    """Raise ValueError for a part whose own parts are called in its place, where that would change the outcome."""
+    if type(part) is not allowed:
+        raise ValueError(f"{name}: found class {type(part).__name__}, allowed {allowed.__name__} itself")
+    if "forward" in part.__dict__:
+        raise ValueError(f"{name}: found a forward that was replaced, allowed the class's own")
+    if part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks:
+        raise ValueError(f"{name}: found hooks, allowed none, since a wavy layer calls only the parts within")

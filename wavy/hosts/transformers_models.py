@@ -10,6 +10,7 @@ from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 from wavy.checks import check_choice
 from wavy.dynamics import KINDS
 from wavy.hosts.conversion import ResidualOptions, converter
+from wavy.hosts.last import mark_last
 from wavy.hosts.transformers_layers import ACTIVATION_NAMES, WavyLayer
 from wavy.residual import Residual, check_residual
 
@@ -97,9 +98,13 @@ class WavyPreTrained:
         raise NotImplementedError
 
     def mark_last(self) -> None:
-        """Let the last layer, and no other, hand on the state alone; to be called after layers were removed."""
-        for layer in self.layers():
-            layer.last = layer is self.layers()[-1]
+        """Let the last layer, and no other, hand on the state alone; see :func:`wavy.hosts.encoder.mark_last`."""
+        mark_last(self.layers())
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        # Not in forward, whose signature the library inspects.
+        self.mark_last()
+        return super().__call__(*args, **kwargs)
 
     def add_residuals(self) -> None:
         """Make the base model and its layers wavy, in place, with new residuals as the config says.
@@ -122,17 +127,17 @@ class WavyPreTrained:
             layer.__class__ = self.layer_classes[1]
             norm = next(module for module in layer.modules() if isinstance(module, nn.LayerNorm))
             layer.residual = options.build(config.hidden_size, like=norm.weight)
-            layer.activation = self._activation(layer.residual)
+            self._check_activation(layer.residual)
+            layer.check_parts()
         self.mark_last()
 
-    def _activation(self, residual: Residual) -> str | None:
+    def _check_activation(self, residual: Residual) -> None:
         name = getattr(self.config, self.activation_field)
-        if residual.carries_velocity and name not in ACTIVATION_NAMES:
+        if residual.carries_velocity and isinstance(name, str) and name not in ACTIVATION_NAMES:
             allowed = ", ".join(ACTIVATION_NAMES)
             raise ValueError(
                 f"{self.activation_field}: found {name!r}, allowed {allowed} with residual {residual.kind}"
             )
-        return ACTIVATION_NAMES.get(name)
 
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
