@@ -140,7 +140,8 @@ class WavyTransformerEncoder(nn.TransformerEncoder):
     Args:
         encoder_layer: the layer to copy.
         num_layers: L.
-        *args, **kwargs: those of torch's encoder.
+        *args: those of torch's encoder.
+        **kwargs: those of torch's encoder.
 
     Raises:
         TypeError: ``encoder_layer`` is no wavy layer.

@@ -13,7 +13,7 @@ from wavy.residual import Residual
 
 MATRICES[Conv1D] = lambda conv: conv.weight.t()
 
-#: The activations of transformers that have an FFN_v: name in a config -> name in :data:`wavy.layers.ACTIVATIONS`.
+#: The activations of transformers that have an FFN_v: name in a config -> name in ``ACTIVATIONS``.
 ACTIVATION_NAMES = {
     "gelu": "gelu",
     "gelu_python": "gelu",
@@ -27,7 +27,7 @@ ACTIVATION_NAMES = {
     "swish": "silu",
 }
 
-#: Class of an activation of transformers', exactly -> its name in :data:`wavy.layers.ACTIVATIONS`.
+#: Class of an activation of transformers', exactly -> its name in :data:`wavy.layers.activations.ACTIVATIONS`.
 _ACTIVATION_CLASSES = {type(ACT2FN[name]): ours for name, ours in ACTIVATION_NAMES.items()}
 
 
@@ -75,7 +75,7 @@ def normed(norm: nn.LayerNorm, x: Tensor, velocity: Tensor | None) -> Pair:
 
 
 def activation_name(activation: nn.Module) -> str:
-    """The name in :data:`wavy.layers.ACTIVATIONS` of the activation that an mlp has, whatever the config says.
+    """The name in :data:`wavy.layers.activations.ACTIVATIONS` of an mlp's activation, whatever the config says.
 
     Raises:
         ValueError: one through which a velocity cannot pass.

@@ -53,8 +53,9 @@ class ResidualConfig:
 class WavyPreTrained:
     """What a wavy model does beside its stock class; the first of its bases.
 
-    The library builds the model; then it is converted in place, as :func:`wavy.wavify` converts one that exists. A
-    class of yours with a head of its own is written as the library's are, on ``WavyBertPreTrainedModel``.
+    The library builds the model; then it is converted in place, as :func:`~wavy.hosts.conversion.wavify` converts
+    one that exists. A class of yours with a head of its own is written as the library's are, on
+    ``WavyBertPreTrainedModel``.
 
     What a user may stumble on:
 
@@ -146,7 +147,7 @@ class WavyPreTrained:
 
 
 def register(config_class: type[PreTrainedConfig], *rows: tuple) -> None:
-    """Make a host known to the Auto classes and to :func:`wavy.wavify`.
+    """Make a host known to the Auto classes and to :func:`wavy.hosts.conversion.wavify`.
 
     Args:
         config_class: the wavy config.
