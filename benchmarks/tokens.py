@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from benchmarks.allocator import default_environment
 from benchmarks.rows import ROOT, write
 from wavy.diagnostics import layer_profile
 
@@ -38,7 +39,8 @@ def run(counts: tuple[int, ...], path: Path | None, repeats: int = 5) -> list[di
     rows = []
     for count in counts:
         command = [sys.executable, "-m", "benchmarks.tokens", str(count), str(repeats)]
-        found = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+        options = {"cwd": ROOT, "env": default_environment(), "check": True, "capture_output": True, "text": True}
+        found = json.loads(subprocess.run(command, **options).stdout)  # noqa: PLW1510
         about = {"tokens": count, "width": WIDTH, "settings": "all measures of one state, single precision"}
         rows.append(write(path, "tokens", found["seconds"], "s", **about))
         rows.append(write(path, "tokens", [found["bytes"]], "states", **about))
