@@ -84,7 +84,11 @@ class _MLPPair(torch.autograd.Function):
         return F.linear(phi(hidden), weight2, bias2), F.linear(phi_prime_times(along, hidden), weight2)
 
     @staticmethod
-    def backward(ctx: FunctionCtx, grad: Tensor, grad_velocity: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(
+        ctx: FunctionCtx,
+        grad: Tensor,
+        grad_velocity: Tensor,
+    ) -> tuple[Tensor | None, ...]:
         *inputs, hidden, along = ctx.saved_tensors
         if torch.is_grad_enabled():  # the gradient is to be differentiated again
             return gradients_of(
