@@ -71,6 +71,14 @@ def test_a_bare_encoder_loads_and_names_the_fresh_head(tmp_path):
     assert torch.equal(*states)
 
 
+def test_an_encoder_without_its_prefix_may_have_its_head_beside_it():
+    whole = official.bert.build(**SMALL_BERT).double().eval()
+    plain = {name.removeprefix("bert."): value for name, value in whole.state_dict().items()}
+    model, ids = official.load(plain, family="bert", **SMALL_BERT), torch.tensor([[1, 2, 3]])
+    assert model.fresh == []
+    assert torch.equal(model(ids).logits, whole(ids).logits)
+
+
 def test_a_vit_checkpoint_may_lie_under_the_key_model():
     whole = official.vit.build(**SMALL_VIT).double()
     model = official.load({"model": whole.state_dict()}, family="vit", **SMALL_VIT)

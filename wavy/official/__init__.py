@@ -80,8 +80,8 @@ def _plain(found: dict[str, Tensor], family: str) -> dict[str, Tensor]:
         return found
     # Position ids are counted, not learned; some releases of transformers saved them.
     weights = {name: value for name, value in found.items() if not name.endswith("position_ids")}
-    bare = any(name.startswith(("embeddings.", "encoder.")) for name in weights)
-    return {f"bert.{name}": value for name, value in weights.items()} if bare else weights
+    encoder = ("embeddings.", "encoder.", "pooler.")
+    return {f"bert.{name}" if name.startswith(encoder) else name: value for name, value in weights.items()}
 
 
 def _missing_heads(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], heads: tuple[str, ...]) -> list[str]:
