@@ -99,7 +99,7 @@ class WavyPreTrained:
         raise NotImplementedError
 
     def mark_last(self) -> None:
-        """Let the last layer, and no other, hand on the state alone; see :func:`wavy.hosts.encoder.mark_last`."""
+        """Let the last layer, and no other, hand on the state alone; see :func:`wavy.hosts.last.mark_last`."""
         mark_last(self.layers())
 
     def __call__(self, *args: object, **kwargs: object) -> object:
