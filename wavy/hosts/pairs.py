@@ -108,7 +108,7 @@ def _linear_part(module: nn.Module, along: Tensor) -> Tensor:
 
 
 def has_hooks(module: nn.Module) -> bool:
-    """Whether somebody wants to see, or changes, what the module is called with or gives."""
+    """Whether hooks, or a forward set on the module itself, see or change what it is called with or gives."""
     if "forward" in vars(module):
         return True
     hooks = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")

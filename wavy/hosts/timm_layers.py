@@ -50,7 +50,7 @@ def mlp_pair(mlp: nn.Module, x: Tensor, velocity: Tensor) -> Pair:
         ValueError: hooks, or a ``forward``, set on the mlp or its activation, which are not called here.
     """
     for name, part in {"mlp": mlp, "mlp.act": mlp.act}.items():
-        if pairs.has_hooks(part) or "forward" in vars(part):
+        if pairs.has_hooks(part):
             raise ValueError(f"{name}: found hooks or a forward set on it, allowed none where a velocity passes")
     pair = pairs.mlp_pair(x, velocity, mlp.fc1, activation_name(mlp.act), mlp.fc2, mlp.drop1)
     return shared_dropout(*pair, mlp.drop2.p, mlp.drop2.training)

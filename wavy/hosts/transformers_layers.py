@@ -89,5 +89,5 @@ def check_part(name: str, part: nn.Module, allowed: type[nn.Module]) -> None:
         raise ValueError(f"{name}: found class {type(part).__name__}, allowed {allowed.__name__} itself")
     if "forward" in part.__dict__:
         raise ValueError(f"{name}: found a forward that was replaced, allowed the class's own")
-    if part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks:
+    if pairs.has_hooks(part):
         raise ValueError(f"{name}: found hooks, allowed none, since a wavy layer calls only the parts within")
