@@ -68,6 +68,27 @@ def test_every_kind_is_its_equation_over_two_layers(seed, shape, tau, form):
         assert torch.allclose(light_step(x1, x0, ax1, tau, 0.3), diffusion_step(x1, ax1, tau) + 0.3 * (x1 - x0))
 
 
+@given(seeds, shapes, st.sampled_from(MIXED_KINDS), st.sampled_from(FORMS), st.sampled_from([0.0, 0.25, 0.9, 1.0]))
+def test_a_fixed_lambda_is_that_of_its_theta_and_is_not_trained(seed, shape, kind, form, lam):
+    x, ax, memory = (normal(seed + i, *shape) for i in range(3))
+    fixed = Residual(shape[-1], kind, form=form, lam=lam)
+    trained = Residual(shape[-1], kind, form=form).double()
+    torch.nn.init.constant_(trained.theta, float(torch.logit(torch.tensor(lam, dtype=torch.float64)).clamp(-50, 50)))
+    assert not list(fixed.parameters())
+    for own, other in zip(fixed(x, ax, memory), trained(x, ax, memory), strict=True):
+        assert torch.allclose(own, other)
+
+
+@given(seeds, shapes, st.sampled_from(FORMS))
+def test_a_fixed_lambda_reaches_both_ends(seed, shape, form):
+    x, ax, memory = (normal(seed + i, *shape) for i in range(3))
+    for kind in MIXED_KINDS:
+        out, _ = Residual(shape[-1], kind, form=form, lam=0)(x, ax, memory)
+        assert torch.allclose(out, Residual(shape[-1], "diffusion", form=form)(x, ax)[0])
+    out, _ = Residual(shape[-1], "mix_full", form=form, lam=1)(x, ax, memory)
+    assert torch.allclose(out, Residual(shape[-1], "full", form=form)(x, ax, memory)[0])
+
+
 @given(seeds, shapes, st.sampled_from(MIXED_KINDS), st.sampled_from(FORMS))
 def test_very_negative_theta_is_diffusion_to_rounding(seed, shape, kind, form):
     x, ax, memory = (normal(seed + i, *shape) for i in range(3))
@@ -126,6 +147,9 @@ def test_compiles_to_one_graph_and_exports(kind):
         ({"dim": 0}, "dim: found 0, allowed a whole number >= 1"),
         ({"dim": 2.5}, "dim: found 2.5"),
         ({"theta_init": float("inf")}, "theta_init: found inf"),
+        ({"lam": 1.5}, "lam: found 1.5, allowed None or 0 <= lam <= 1"),
+        ({"lam": float("nan")}, "lam: found nan"),
+        ({"kind": "full", "lam": 0.5}, "lam: found 0.5, but kind 'full' has no lambda; allowed None"),
     ],
 )
 def test_refuses_in_one_line(arguments, message):

@@ -48,6 +48,7 @@ class Residual(nn.Module):
         tau: step size, 0 < tau <= 1 (0 < tau < 1 for form ``stock``).
         theta_init: start value of theta, for the kinds that have a lambda; very negative starts at plain diffusion.
         form: one of :data:`FORMS`.
+        lam: a lambda in [0, 1] that stays as it is, in place of a trained one; ``None`` trains theta.
 
     Shapes:
         - **x, ax, memory:** (..., N, d).
@@ -59,11 +60,21 @@ class Residual(nn.Module):
     Source: Wavy Transformer; the form ``stock`` and the choice of names are ours.
     """
 
-    def __init__(self, dim: int, kind: str, tau: float = 0.5, theta_init: float = 0.0, form: str = "euler") -> None:
+    def __init__(
+        self,
+        dim: int,
+        kind: str,
+        tau: float = 0.5,
+        theta_init: float = 0.0,
+        form: str = "euler",
+        lam: float | None = None,
+    ) -> None:
         super().__init__()
         check_residual(dim, kind, tau, theta_init, form)
+        check_lam(kind, lam)
         self.dim, self.kind, self.tau, self.form, self.theta_init = dim, kind, float(tau), form, float(theta_init)
-        self.theta = nn.Parameter(torch.empty(dim)) if kind in MIXED_KINDS else None
+        self.lam = lam
+        self.theta = nn.Parameter(torch.empty(dim)) if kind in MIXED_KINDS and lam is None else None
         self.reset_parameters()
 
     @property
@@ -108,7 +119,7 @@ class Residual(nn.Module):
 
     def _lam(self, x: Tensor) -> Tensor:
         # In the state's precision, so that under autocast a half-precision state stays one.
-        return torch.sigmoid(self.theta).to(x.dtype)
+        return x.new_full((), self.lam) if self.theta is None else torch.sigmoid(self.theta).to(x.dtype)
 
     def _diffusion(self, x: Tensor, ax: Tensor, scale: Tensor | None) -> Tensor:
         if self.form == "euler":
@@ -119,7 +130,8 @@ class Residual(nn.Module):
         return x + ax if ratio == 1.0 else x + ratio * ax
 
     def extra_repr(self) -> str:
-        return f"{self.dim}, kind={self.kind!r}, tau={self.tau:g}, form={self.form!r}"
+        lam = "" if self.lam is None else f", lam={self.lam:g}"
+        return f"{self.dim}, kind={self.kind!r}, tau={self.tau:g}, form={self.form!r}{lam}"
 
 
 def check_residual(dim: int, kind: str, tau: float, theta_init: float, form: str) -> None:
@@ -136,6 +148,18 @@ def check_residual(dim: int, kind: str, tau: float, theta_init: float, form: str
         raise ValueError(f"tau: found {tau!r}, allowed {upper}")
     if not _is_number(theta_init) or not abs(theta_init) < float("inf"):
         raise ValueError(f"theta_init: found {theta_init!r}, allowed a finite number")
+
+
+def check_lam(kind: str, lam: float | None) -> None:
+    """Check a lambda that is not trained.
+
+    Raises:
+        ValueError: one for a kind without lambda, or a number outside [0, 1].
+    """
+    if lam is not None and kind not in MIXED_KINDS:
+        raise ValueError(f"lam: found {lam!r}, but kind {kind!r} has no lambda; allowed None")
+    if lam is not None and not (_is_number(lam) and 0 <= lam <= 1):
+        raise ValueError(f"lam: found {lam!r}, allowed None or 0 <= lam <= 1")
 
 
 def _lazy(x: Tensor, ax: Tensor, scale: Tensor | None) -> Tensor:

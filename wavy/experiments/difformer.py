@@ -67,6 +67,8 @@ class DifformerRun(BaseModel):
     split: Literal["random", "public"] = "random"
     patience: int | None = Field(None, ge=1, description="epochs without a better validation accuracy before a stop")
     dtype: Literal["float32", "float64"] = "float32"
+    lam: float | None = Field(None, ge=0, le=1, description="a lambda that stays as it is; None trains theta")
+    graph_weight: float | None = Field(None, gt=0, le=1, description="share of the graph in A; None: the operator's")
 
 
 class DifformerStudy(Study):

@@ -85,6 +85,7 @@ class DIFFormer(nn.Module):
         residual: kind, see :class:`wavy.residual.Residual`.
         tau: step size (``alpha`` in the published code).
         theta_init: start value of theta.
+        lam: a fixed lambda in place of a trained one.
         dropout: probability.
         use_weight: give attention a value projection W_V.
         use_source: add X^0 to A X in every layer.
@@ -117,6 +118,7 @@ class DIFFormer(nn.Module):
         residual: str = "diffusion",
         tau: float = 0.5,
         theta_init: float = 0.0,
+        lam: float | None = None,
         dropout: float = 0.0,
         use_weight: bool = False,
         use_source: bool = False,
@@ -138,7 +140,7 @@ class DIFFormer(nn.Module):
         layers = range(num_layers)
         self.fcs = nn.ModuleList([nn.Linear(in_channels, hidden_channels), nn.Linear(hidden_channels, out_channels)])
         self.convs = nn.ModuleList(DIFFormerConv(hidden_channels, heads, kernel, use_weight) for _ in layers)
-        self.residuals = nn.ModuleList(Residual(hidden_channels, residual, tau, theta_init) for _ in layers)
+        self.residuals = nn.ModuleList(Residual(hidden_channels, residual, tau, theta_init, lam=lam) for _ in layers)
         self.bns = nn.ModuleList(JointLayerNorm(hidden_channels) for _ in range(num_layers + 1))
         self.dropouts = nn.ModuleList(JointDropout(dropout) for _ in range(num_layers + 1))
 

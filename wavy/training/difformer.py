@@ -31,10 +31,12 @@ def build_difformer(run: DifformerRun, data: Data) -> DIFFormer:
         residual=run.residual,
         tau=run.tau,
         theta_init=run.theta_init or 0.0,
+        lam=run.lam,
         dropout=run.dropout,
         use_weight=run.use_weight,
         use_source=run.use_source,
         use_norm=run.use_norm,
+        graph_weight=run.graph_weight,
         operator=run.operator,
     ).to(getattr(torch, run.dtype))
 
