@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from wavy.dynamics import MIXED_KINDS
+from wavy.experiments.difformer_plans import PLANS, run
+from wavy.experiments.difformer_run import Dataset, DifformerRun
 from wavy.experiments.fields import Depth, Epochs, Kind, Seed, Study, Tau, unique
 
-Dataset = Literal["cora", "citeseer", "pubmed", "digits"]
-#: Weight decay of the published settings; digits is not in them and takes Cora's.
-WEIGHT_DECAY = {"cora": 1e-2, "citeseer": 1.0, "pubmed": 1e-4, "digits": 1e-2}
+__all__ = ["DifformerRun", "DifformerStudy"]
 
 #: What each scale means where the parameters cell says ``None``.
 SCALES = {
@@ -39,45 +38,16 @@ SCALES = {
 }
 
 
-class DifformerRun(BaseModel):
-    """All that determines the result of one run; the defaults are the published settings for Cora."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    experiment: ClassVar[str] = "difformer"
-    model_name: ClassVar[str] = "DIFFormer"
-
-    dataset: Dataset = "cora"
-    residual: Kind = "diffusion"
-    depth: Depth = 8
-    tau: Tau = 0.5
-    seed: Seed = 0
-    epochs: Epochs = 500
-    theta_init: float | None = Field(None, description="start value of theta; None for kinds without a lambda")
-    lr: float = Field(1e-3, gt=0)
-    weight_decay: float = Field(1e-2, ge=0)
-    dropout: float = Field(0.2, ge=0, lt=1)
-    hidden_channels: int = Field(64, ge=1)
-    heads: int = Field(1, ge=1)
-    kernel: Literal["simple", "sigmoid"] = "simple"
-    operator: Literal["published", "row_stochastic"] = "published"
-    use_weight: bool = False
-    use_source: bool = False
-    use_norm: bool = True
-    normalize_features: bool = True
-    split: Literal["random", "public"] = "random"
-    patience: int | None = Field(None, ge=1, description="epochs without a better validation accuracy before a stop")
-    dtype: Literal["float32", "float64"] = "float32"
-    lam: float | None = Field(None, ge=0, le=1, description="a lambda that stays as it is; None trains theta")
-    graph_weight: float | None = Field(None, gt=0, le=1, description="share of the graph in A; None: the operator's")
-
-
 class DifformerStudy(Study):
     """The parameters of ``notebooks/difformer``; ``None`` means what the scale says."""
 
     scales: ClassVar = SCALES
 
     scale: Literal["quick", "cpu", "gpu"] = Field("quick", description="how much to run: seconds, hours, or a GPU")
-    dataset: Dataset = Field("cora", description="graph to train on")
+    plan: Literal["depth", "claims", "search", "factors"] = Field(
+        "depth", description="which runs: depths x taus x residuals x seeds, or those of a plan, at scale cpu or gpu"
+    )
+    dataset: Dataset = Field("cora", description="graph to train on; a plan names its own")
     depths: tuple[Depth, ...] | None = Field(None, min_length=1, description="numbers of layers")
     taus: tuple[Tau, ...] | None = Field(None, min_length=1, description="step sizes, 0 < tau <= 1")
     residuals: tuple[Kind, ...] | None = Field(None, min_length=1, description="residual kinds")
@@ -89,18 +59,26 @@ class DifformerStudy(Study):
 
     _once = field_validator("depths", "taus", "residuals", "seeds")(unique)
 
+    @model_validator(mode="after")
+    def _plans_are_long(self) -> Self:
+        if self.plan != "depth" and (self.scale == "quick" or self.epochs is not None):
+            raise ValueError(
+                f"plan: found {self.plan!r} with scale quick or epochs set, allowed scale cpu or gpu alone"
+            )
+        return self
+
     def runs(self) -> list[DifformerRun]:
         """The runs of the study: seeds outermost, so that a stopped sweep leaves whole comparisons."""
+        if self.plan != "depth":
+            return [planned for planned in PLANS[self.plan]() if self._asked_for(planned)]
         return [
-            DifformerRun(
+            run(
+                residual,
                 dataset=self.dataset,
-                residual=residual,
                 depth=depth,
                 tau=tau,
                 seed=seed,
                 epochs=self.chosen("epochs"),
-                theta_init=0.0 if residual in MIXED_KINDS else None,
-                weight_decay=WEIGHT_DECAY[self.dataset],
                 # Rounding differs between machines; in double precision it does not grow into other predictions.
                 dtype="float64" if self.scale == "quick" else "float32",
             )
@@ -109,3 +87,7 @@ class DifformerStudy(Study):
             for tau in self.chosen("taus")
             for residual in self.chosen("residuals")
         ]
+
+    def _asked_for(self, planned: DifformerRun) -> bool:
+        wanted = ((self.depths, "depth"), (self.taus, "tau"), (self.residuals, "residual"), (self.seeds, "seed"))
+        return all(values is None or getattr(planned, name) in values for values, name in wanted)

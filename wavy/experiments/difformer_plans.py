@@ -1,0 +1,112 @@
+"""The plans of the graph study: which runs answer which question.
+
+No plan is a full grid. Each starts from a published setting and changes one or two things at a time; within a plan the
+runs that judge a claim come first, and seeds are outermost where whole comparisons should stand early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wavy.dynamics import MIXED_KINDS
+from wavy.experiments.difformer_run import WEIGHT_DECAY, DifformerRun
+
+#: Both sides of every claim on graphs.
+SIDES = ("diffusion", "light")
+FIVE_SEEDS = (0, 1, 2, 3, 4)
+
+#: What the sources leave open about the published setting: each is tried alone, with all else as published.
+OPEN_CHOICES: dict[str, dict[str, object]] = {
+    "published": {},
+    "raw features": {"normalize_features": False},
+    "no weight decay": {"weight_decay": 0.0},
+    "lr 3e-3": {"lr": 3e-3},
+    "lr 1e-2": {"lr": 1e-2},
+    "no dropout": {"dropout": 0.0},
+    "dropout 0.5": {"dropout": 0.5},
+    "use_weight": {"use_weight": True},
+    "use_source": {"use_source": True},
+    "no LayerNorm": {"use_norm": False},
+    "row-stochastic operator": {"operator": "row_stochastic"},
+    "mean of attention and GCN": {"graph_weight": 0.5},
+    "public split": {"split": "public"},
+}
+
+#: What the sources leave open about lambda; only for the kinds that have one.
+LAMBDA_CHOICES: dict[str, dict[str, object]] = {
+    "theta -8": {"theta_init": -8.0},
+    "theta -4": {"theta_init": -4.0},
+    "lambda 0.5": {"theta_init": None, "lam": 0.5},
+    "lambda 0.9": {"theta_init": None, "lam": 0.9},
+    "lambda 1": {"theta_init": None, "lam": 1.0},
+}
+
+
+def run(residual: str, **options: object) -> DifformerRun:
+    """A run at the published setting of its data set, with theta starting at 0 where there is one, then ``options``."""
+    dataset = options.get("dataset", "cora")
+    start = {"theta_init": 0.0 if residual in MIXED_KINDS else None, "weight_decay": WEIGHT_DECAY[dataset]}
+    return DifformerRun(residual=residual, **(start | options))
+
+
+def claims() -> list[DifformerRun]:
+    """The cells that the sources make claims about, five seeds each."""
+    cells = [
+        {"dataset": "cora", "depth": 20, "tau": 0.2},
+        {"dataset": "cora", "depth": 12, "tau": 0.5},
+        {"dataset": "citeseer", "depth": 8, "tau": 0.5},
+        {"dataset": "citeseer", "depth": 8, "tau": 0.2},
+    ]
+    return [run(kind, seed=seed, **cell) for cell in cells for seed in FIVE_SEEDS for kind in SIDES]
+
+
+def search() -> list[DifformerRun]:
+    """Which open choice gives the numbers of the claim on Cora with 20 layers? One change at a time, then pairs."""
+    cell = {"depth": 20, "tau": 0.2}
+    raw = OPEN_CHOICES["raw features"]
+    return _unique(
+        run(kind, seed=seed, **(cell | choice))
+        for seed in (0, 1)
+        for kind, choice in (
+            *(("light", choice | also) for choice in LAMBDA_CHOICES.values() for also in (raw, {})),
+            *((kind, choice) for choice in OPEN_CHOICES.values() for kind in SIDES),
+            *(("light", choice | OPEN_CHOICES["row-stochastic operator"]) for choice in LAMBDA_CHOICES.values()),
+            *((kind, raw) for kind in ("full", "mix_full", "mix_light")),
+            *((kind, raw | {"weight_decay": 5e-4, "dropout": 0.5}) for kind in SIDES),
+        )
+    )
+
+
+def factors() -> list[DifformerRun]:
+    """One factor at a time around the published setting: Cora, 8 layers, tau 0.5."""
+    around = [
+        *({"depth": depth} for depth in (2, 3, 5, 7, 32)),
+        *({"tau": tau} for tau in (0.1, 0.8)),
+        *({"depth": 32, "tau": tau} for tau in (0.1, 0.2)),
+        *({"depth": 3, "tau": 0.2}, {"depth": 5, "tau": 0.2}, {"depth": 7, "tau": 0.2}),
+        *({"depth": 20, "tau": tau} for tau in (0.1,)),
+        *OPEN_CHOICES.values(),
+        *({"operator": "row_stochastic", "depth": depth} for depth in (2, 12, 20)),
+    ]
+    lambdas = [
+        *LAMBDA_CHOICES.values(),
+        *(choice | {"tau": 0.2} for choice in LAMBDA_CHOICES.values()),
+        *(choice | {"operator": "row_stochastic", "depth": 20} for choice in LAMBDA_CHOICES.values()),
+    ]
+    return _unique(
+        run(kind, seed=seed, **({"depth": 8, "tau": 0.5} | choice))
+        for seed in (0, 1, 2)
+        for kind, choice in (
+            *((kind, choice) for choice in around for kind in (*SIDES, "full")),
+            *(("light", choice) for choice in lambdas),
+            *((kind, {}) for kind in ("mix_full", "mix_light")),
+            *((kind, {"kernel": "sigmoid", "depth": 4, "epochs": 200}) for kind in SIDES),
+        )
+    )
+
+
+def _unique(runs: Iterable[DifformerRun]) -> list[DifformerRun]:
+    return list(dict.fromkeys(runs))
+
+
+PLANS = {"claims": claims, "search": search, "factors": factors}
