@@ -41,6 +41,10 @@ LAMBDA_CHOICES: dict[str, dict[str, object]] = {
     "lambda 1": {"theta_init": None, "lam": 1.0},
 }
 
+#: Graphs on which a prediction is tested in many cells, and in a few.
+SMALL = ("texas", "cornell", "wisconsin", "chameleon_filtered", "citeseer", "squirrel_filtered")
+LARGE = ("actor", "photo", "pubmed", "computers", "tolokers", "coauthor_cs", "coauthor_physics")
+
 
 def run(residual: str, **options: object) -> DifformerRun:
     """A run at the published setting of its data set, with theta starting at 0 where there is one, then ``options``."""
@@ -105,8 +109,22 @@ def factors() -> list[DifformerRun]:
     )
 
 
+def graphs() -> list[DifformerRun]:
+    """Other graphs than Cora, around the depths at which models are predicted to fail; Cora's settings throughout."""
+    small = [{"depth": depth, "tau": tau} for depth in (2, 8, 16, 32) for tau in (0.2, 0.5)]
+    large = [{"depth": 2, "tau": 0.5}, {"depth": 8, "tau": 0.2}, {"depth": 8, "tau": 0.5}, {"depth": 16, "tau": 0.2}]
+    return [
+        run(kind, dataset=dataset, seed=seed, weight_decay=WEIGHT_DECAY["cora"], split=SPLIT[dataset], **cell)
+        for seed in (0, 1)
+        for datasets, cells, kinds in ((SMALL, small, (*SIDES, "full")), (LARGE, large, SIDES))
+        for dataset in datasets
+        for cell in cells
+        for kind in kinds
+    ]
+
+
 def _unique(runs: Iterable[DifformerRun]) -> list[DifformerRun]:
     return list(dict.fromkeys(runs))
 
 
-PLANS = {"claims": claims, "search": search, "factors": factors}
+PLANS = {"claims": claims, "search": search, "factors": factors, "graphs": graphs}

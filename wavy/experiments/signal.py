@@ -1,0 +1,62 @@
+"""Predictions before any training: does a model of this depth train, by the spectrum of its operator alone?"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from wavy.experiments.difformer_plans import graphs
+from wavy.experiments.difformer_run import Dataset, DifformerRun
+from wavy.experiments.fields import Depth, Kind, Seed, Study, Tau
+
+#: Where models on Cora begin to train, fitted to the runs of the plan ``depth`` recorded there (a test fits it anew).
+RATIO_THRESHOLD = 0.031
+#: The same for the ratio times the start ratio, which is 0.28 in all those runs.
+REMAINDER_THRESHOLD = 0.0088
+
+
+class SignalRun(BaseModel):
+    """All that determines one prediction; fields as in :class:`wavy.experiments.difformer.DifformerRun`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    experiment: ClassVar[str] = "signal"
+    model_name: ClassVar[str] = "operator"
+
+    dataset: Dataset = "cora"
+    residual: Kind = "diffusion"
+    depth: Depth = 8
+    tau: Tau = 0.5
+    seed: Seed = 0
+    lam: float | None = Field(None, ge=0, le=1, description="lambda; None for kinds without one")
+    operator: Literal["published", "row_stochastic"] = "published"
+    graph_weight: float | None = Field(None, gt=0, le=1)
+    normalize_features: bool = True
+    split: Literal["random", "public"] = "random"
+    ratio_threshold: float = Field(RATIO_THRESHOLD, gt=0)
+    remainder_threshold: float = Field(REMAINDER_THRESHOLD, gt=0)
+
+
+def prediction_of(run: DifformerRun) -> SignalRun:
+    """The prediction that belongs to a training run; lambda is where theta starts."""
+    lam = run.lam if run.theta_init is None else _sigmoid(run.theta_init)
+    shared = set(SignalRun.model_fields) & set(DifformerRun.model_fields) - {"lam"}
+    return SignalRun(lam=lam, **{name: getattr(run, name) for name in shared})
+
+
+def _sigmoid(theta: float) -> float:
+    return 1 / (1 + math.exp(-theta))
+
+
+class SignalStudy(Study):
+    """The predictions for the plan ``graphs``, to be recorded before its runs."""
+
+    scales: ClassVar = {"cpu": {}}
+
+    scale: Literal["cpu"] = "cpu"
+    device: Literal["cpu"] = "cpu"
+
+    def runs(self) -> list[SignalRun]:
+        """One prediction for each cell of the plan ``graphs``."""
+        return list(dict.fromkeys(prediction_of(run) for run in graphs()))
