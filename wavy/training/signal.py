@@ -19,7 +19,7 @@ from wavy.diagnostics.signal import (
     signal_spectrum,
     start_ratio,
 )
-from wavy.experiments.difformer_run import DifformerRun
+from wavy.experiments.difformer_run import SPLIT, DifformerRun
 from wavy.experiments.signal import SignalRun
 from wavy.hosts.propagation import Propagation
 from wavy.training.difformer import build_difformer, run_graph
@@ -58,14 +58,14 @@ def _published(propagation: Propagation, graph_weight: float | None) -> Product:
 
 @functools.lru_cache(maxsize=4)
 def _spectrum_of(dataset: str, operator: str, graph_weight: float | None) -> tuple[SignalSpectrum, Tensor]:
-    # The split does not matter here; any that every graph has will do.
-    return operator_spectrum(run_graph(DifformerRun(dataset=dataset)), operator, graph_weight)
+    # Of the prepared graph only its edges and classes matter here, not the split.
+    return operator_spectrum(run_graph(DifformerRun(dataset=dataset, split=SPLIT[dataset])), operator, graph_weight)
 
 
 @functools.lru_cache(maxsize=4)
 def _start_of(dataset: str, seed: int, operator: str, graph_weight: float | None, normalize_features: bool) -> float:
     """The start ratio of an untrained model's X^0, which depends neither on its residual nor on its depth."""
-    run = DifformerRun(dataset=dataset, seed=seed, depth=1, normalize_features=normalize_features)
+    run = DifformerRun(dataset=dataset, seed=seed, depth=1, split=SPLIT[dataset], normalize_features=normalize_features)
     data = run_graph(run)
     seed_everything(seed)
     model = build_difformer(run, data).eval()
