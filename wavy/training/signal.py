@@ -30,7 +30,7 @@ def operator_spectrum(data: Data, operator: str, graph_weight: float | None = No
     """What the classes of a graph see of DIFFormer's operator with uniform attention, and its dominant mode (N,).
 
     Attention is nearly uniform, J/N, in an untrained model. ``published``: J/N + D^-1/2 A_G D^-1/2, or their weighted
-    mean. ``row_stochastic``: (J/N + D^-1 A_G) / 2, which leaves constants as they are and whose other modes are those of
+    mean. ``row_stochastic``: (J/N + D^-1 A_G) / 2, which leaves constants as they are; its other modes are those of
     D^-1 A_G, by half; they are found from the symmetric D^-1/2 A_G D^-1/2, to which it is similar.
 
     Args:
