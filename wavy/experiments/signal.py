@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from wavy.experiments.difformer import DifformerStudy
 from wavy.experiments.difformer_plans import graphs
 from wavy.experiments.difformer_run import Dataset, DifformerRun
 from wavy.experiments.fields import Depth, Kind, Seed, Study, Tau
@@ -50,7 +51,11 @@ def _sigmoid(theta: float) -> float:
 
 
 class SignalStudy(Study):
-    """The predictions for the plan ``graphs``, to be recorded before its runs."""
+    """The scores of the runs on Cora to which the thresholds are fitted, and predictions for the plan ``graphs``.
+
+    The predictions were recorded before the runs. A prediction is a hit if the run is trained in the sense of
+    :func:`wavy.companion.trainability.trained` exactly where the metric ``trains_by_ratio`` is 1.
+    """
 
     scales: ClassVar = {"cpu": {}}
 
@@ -58,5 +63,6 @@ class SignalStudy(Study):
     device: Literal["cpu"] = "cpu"
 
     def runs(self) -> list[SignalRun]:
-        """One prediction for each cell of the plan ``graphs``."""
-        return list(dict.fromkeys(prediction_of(run) for run in graphs()))
+        """One for each run of the plans."""
+        fitted = DifformerStudy(scale="cpu", dataset="cora").runs()
+        return list(dict.fromkeys(prediction_of(run) for run in (*fitted, *graphs())))
