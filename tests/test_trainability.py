@@ -13,7 +13,7 @@ from wavy import results
 from wavy.companion.trainability import fit_threshold, trained
 from wavy.experiments.difformer import DifformerRun, DifformerStudy
 from wavy.experiments.difformer_plans import PLANS, run
-from wavy.experiments.signal import RATIO_THRESHOLD, REMAINDER_THRESHOLD, SignalStudy, prediction_of
+from wavy.experiments.signal import THRESHOLDS, SignalStudy, prediction_of
 
 ROWS = Path(__file__).parents[1] / "results"
 
@@ -54,14 +54,13 @@ def test_predictions_belong_to_their_runs():
     assert set(map(prediction_of, PLANS["graphs"]())) <= set(SignalStudy().runs())
 
 
-def test_the_thresholds_are_those_that_cora_gives():
+@pytest.mark.parametrize("score", list(THRESHOLDS))
+def test_the_thresholds_are_those_that_cora_gives(score):
     plan = DifformerStudy(scale="cpu", dataset="cora").runs()
     scores = results.select(ROWS / "signal.jsonl", map(prediction_of, plan))
     rows = results.select(ROWS / "difformer.jsonl", plan)
     success = trained(rows, majority=1 / 7, shallow=1.0)
-    assert fit_threshold(scores.signal_ratio, success) == pytest.approx(RATIO_THRESHOLD, rel=0.01)
-    remainder = scores.signal_ratio * scores.start_ratio
-    assert fit_threshold(remainder, success) == pytest.approx(REMAINDER_THRESHOLD, rel=0.01)
+    assert fit_threshold(scores[score], success) == pytest.approx(THRESHOLDS[score], rel=0.01)
 
 
 @pytest.mark.parametrize("plan", list(PLANS))
