@@ -76,12 +76,19 @@ def _start_of(dataset: str, seed: int, operator: str, graph_weight: float | None
     return start_ratio(states[0], _spectrum_of(dataset, operator, graph_weight)[1])
 
 
+@functools.lru_cache(maxsize=4)
+def _guess_of(dataset: str, seed: int) -> float:
+    data = run_graph(DifformerRun(dataset=dataset, seed=seed, split=SPLIT[dataset]))
+    classes = data.y[data.train_mask].bincount()
+    return (classes.max() / classes.sum()).item()
+
+
 def signal_metrics(run: SignalRun, device: str = "cpu") -> dict[str, float | None]:
     """The metrics of one prediction, for :func:`wavy.sweep.sweep`; it is computed on the CPU in any case.
 
-    ``dominant`` eigenvalue, signal ``ratio`` (and ``bare_ratio``, without LayerNorm), ``start`` ratio, ``remainder`` =
-    start times ratio (and ``bare_remainder``), and for each of the four scores ``trains_by_...``: 1 where it reaches
-    its threshold.
+    ``dominant`` eigenvalue, ``guess`` (the share of the largest class among the training nodes), ``start`` ratio,
+    signal ``ratio`` (and ``bare_ratio``, without LayerNorm), ``remainder`` = start times ratio (and
+    ``bare_remainder``), and for each of the four scores ``trains_by_...``: 1 where it reaches its threshold.
     """
     spectrum, _ = _spectrum_of(run.dataset, run.operator, run.graph_weight)
     start = _start_of(run.dataset, run.seed, run.operator, run.graph_weight, run.normalize_features)
@@ -91,4 +98,4 @@ def signal_metrics(run: SignalRun, device: str = "cpu") -> dict[str, float | Non
     }
     scores |= {"remainder": start * scores["ratio"], "bare_remainder": start * scores["bare_ratio"]}
     trains = {f"trains_by_{name}": float(score >= THRESHOLDS[name]) for name, score in scores.items()}
-    return {"dominant": spectrum.dominant, "start": start} | scores | trains
+    return {"dominant": spectrum.dominant, "guess": _guess_of(run.dataset, run.seed), "start": start} | scores | trains
