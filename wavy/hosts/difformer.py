@@ -11,8 +11,9 @@ from wavy.dynamics import KINDS
 from wavy.hosts.affine_attention import affine_simple_attention
 from wavy.hosts.attention import KERNELS, simple_attention
 from wavy.hosts.conversion import ResidualOptions, converter
+from wavy.hosts.features import feature_product
 from wavy.hosts.pairs import has_hooks
-from wavy.hosts.propagation import Propagation, sparse_product
+from wavy.hosts.propagation import Propagation
 from wavy.layers import JointDropout, JointLayerNorm
 from wavy.residual import Residual
 
@@ -222,7 +223,7 @@ class DIFFormer(nn.Module):
         linear = self.fcs[0]
         if x.layout == torch.strided:
             return linear(x)
-        return sparse_product(x, linear.weight.t()) + linear.bias
+        return feature_product(x, linear.weight.t()) + linear.bias
 
     def _finish_layer(self, layer: int, x: Tensor, velocity: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """LayerNorm (ReLU after the input layer) and dropout."""
