@@ -9,7 +9,8 @@ import torch
 from torch_geometric.data import Data
 
 from wavy.data import NAMES
-from wavy.experiments.difformer import SPLIT, WEIGHT_DECAY, Dataset, DifformerStudy
+from wavy.experiments.difformer import DifformerStudy
+from wavy.experiments.difformer_run import SPLIT, WEIGHT_DECAY, Dataset
 from wavy.hosts.difformer import DIFFormer
 from wavy.training.graph import prepare_graph
 from wavy.training.node import model_inputs
