@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 from torch_geometric.utils import to_undirected
 
-from systems import normal, seeds, symmetric, taus
-from wavy.diagnostics.signal import dominant_mode, one_hot_signal, signal_ratio, signal_spectrum, start_ratio
+from systems import generator, normal, seeds, symmetric, taus
+from wavy.diagnostics.signal import (
+    dominant_mode,
+    normed_momentum_factors,
+    one_hot_signal,
+    signal_ratio,
+    signal_spectrum,
+    start_ratio,
+)
 from wavy.dynamics import KINDS, MIXED_KINDS, mode_factors
 from wavy.hosts.propagation import Propagation
 from wavy.residual import Residual
@@ -35,7 +42,7 @@ def test_it_is_the_sum_over_the_eigenvectors(seed, depth, tau, kind, lam):
     share = (vectors[:, :-1].T @ signal).square().sum(dim=1)
     factors = mode_factors(1 - values, tau, kind, lam_of(kind, lam))[:, 0].abs()
     expected = (share / share.sum() * (factors[:-1] / factors[-1]) ** (2 * depth)).sum().sqrt()
-    found = signal_ratio(spectrum_of(matrix, signal), depth, tau, kind, lam_of(kind, lam))
+    found = signal_ratio(spectrum_of(matrix, signal), depth, tau, kind, lam_of(kind, lam), layer_norm=False)
     assert found == pytest.approx(expected.item(), rel=1e-6)
 
 
@@ -49,6 +56,28 @@ def test_it_is_what_diffusion_leaves_beside_the_dominant_mode(seed, depth, tau):
         x, _ = residual(x, matrix @ x)
     left = (x[:, :2].norm() / beside.norm()) / x[:, 2].norm()
     assert signal_ratio(spectrum_of(matrix, signal), depth, tau, "diffusion") == pytest.approx(left.item(), rel=1e-6)
+
+
+@pytest.mark.equation("eq-normed-momentum")
+@given(seeds, taus, st.sampled_from(["light", "mix_light"]), st.floats(0, 0.95))
+def test_momentum_beside_a_dominant_mode_of_fixed_size(seed, tau, kind, lam):
+    # The operator doubles the dominant mode; after each layer the state is divided by the size of that mode.
+    values = torch.cat(
+        [torch.tensor([2.0], dtype=torch.float64), 1.8 * torch.rand(3, generator=generator(seed)).double() - 0.9]
+    )
+    residual = Residual(1, kind, tau=tau, lam=lam)
+    x = torch.tensor([[1.0], [1e-6], [1e-6], [1e-6]], dtype=torch.float64)
+    memory, sizes = None, []
+    for _ in range(200):
+        x, memory = residual(x, values.unsqueeze(1) * x, memory)
+        x = x / x[0]
+        sizes.append(x[1:, 0].abs())
+    step = tau if kind == "light" else lam * tau**2 + (1 - lam) * tau
+    factors = normed_momentum_factors(1 - values[1:], -1.0, step, lam)
+    # The largest of many layers, since a pair of complex factors swings.
+    first, last = (torch.stack(sizes[a:b]).amax(dim=0) for a, b in ((20, 60), (140, 180)))
+    seen = last > 1e-280
+    assert torch.allclose((last / first)[seen].log() / 120, factors[seen].log(), atol=0.05)
 
 
 @given(seeds)

@@ -13,16 +13,16 @@ from wavy import results
 from wavy.companion.trainability import fit_threshold, trained
 from wavy.experiments.difformer import DifformerRun, DifformerStudy
 from wavy.experiments.difformer_plans import PLANS, run
-from wavy.experiments.signal import RATIO_THRESHOLD, REMAINDER_THRESHOLD, SignalStudy, prediction_of
+from wavy.experiments.signal import THRESHOLDS, SignalStudy, prediction_of
 
 ROWS = Path(__file__).parents[1] / "results"
 
 
 def test_half_way_from_guessing_to_the_shallow_model_counts_as_trained():
     rows = pd.DataFrame({"train_accuracy": [0.2, 0.59, 0.61, 1.0]})
-    assert trained(rows, majority=0.2, shallow=1.0).tolist() == [False, False, True, True]
-    with pytest.raises(ValueError, match=r"shallow: found 0.2, allowed more than guessing, 0.2"):
-        trained(rows, majority=0.2, shallow=0.2)
+    assert trained(rows, guess=0.2, shallow=1.0).tolist() == [False, False, True, True]
+    with pytest.raises(ValueError, match="shallow: found 0 more than guess"):
+        trained(rows, guess=0.2, shallow=0.2)
 
 
 @given(st.lists(st.floats(0.01, 100), min_size=2, max_size=20, unique=True), st.data())
@@ -54,14 +54,13 @@ def test_predictions_belong_to_their_runs():
     assert set(map(prediction_of, PLANS["graphs"]())) <= set(SignalStudy().runs())
 
 
-def test_the_thresholds_are_those_that_cora_gives():
+@pytest.mark.parametrize("score", list(THRESHOLDS))
+def test_the_thresholds_are_those_that_cora_gives(score):
     plan = DifformerStudy(scale="cpu", dataset="cora").runs()
     scores = results.select(ROWS / "signal.jsonl", map(prediction_of, plan))
     rows = results.select(ROWS / "difformer.jsonl", plan)
-    success = trained(rows, majority=1 / 7, shallow=1.0)
-    assert fit_threshold(scores.signal_ratio, success) == pytest.approx(RATIO_THRESHOLD, rel=0.01)
-    remainder = scores.signal_ratio * scores.start_ratio
-    assert fit_threshold(remainder, success) == pytest.approx(REMAINDER_THRESHOLD, rel=0.01)
+    success = trained(rows, guess=1 / 7, shallow=1.0)
+    assert fit_threshold(scores[score], success) == pytest.approx(THRESHOLDS[score], rel=0.01)
 
 
 @pytest.mark.parametrize("plan", list(PLANS))

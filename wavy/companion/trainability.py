@@ -9,15 +9,15 @@ import pandas as pd
 HALF = 0.5
 
 
-def trained(rows: pd.DataFrame, majority: float, shallow: float) -> pd.Series:
+def trained(rows: pd.DataFrame, guess: float | pd.Series, shallow: float | pd.Series) -> pd.Series:
     """Whether each run fitted its training nodes at least half as well as a shallow model of the same graph.
 
     Accuracy on *training* nodes tells a model that could not be trained from one that generalises badly.
 
     Args:
-        rows: results rows of one graph, with the column train_accuracy.
-        majority: share of the largest class among the training nodes: what guessing gives.
-        shallow: train_accuracy of diffusion with two layers and tau = 0.5 on this graph.
+        rows: results rows, with the column train_accuracy.
+        guess: share of the largest class among the training nodes, for all rows or for each.
+        shallow: train_accuracy of diffusion with two layers and tau = 0.5 on the same graph and split, likewise.
 
     Returns:
         One truth value a row.
@@ -25,9 +25,10 @@ def trained(rows: pd.DataFrame, majority: float, shallow: float) -> pd.Series:
     Raises:
         ValueError: the shallow model is no better than guessing, so that the rule says nothing.
     """
-    if not shallow > majority:
-        raise ValueError(f"shallow: found {shallow:g}, allowed more than guessing, {majority:g}")
-    return rows["train_accuracy"] >= majority + HALF * (shallow - majority)
+    gain = pd.Series(shallow - guess, index=rows.index)
+    if not (gain > 0).all():
+        raise ValueError(f"shallow: found {gain.min():g} more than guess, allowed more than nothing")
+    return rows["train_accuracy"] >= guess + HALF * gain
 
 
 def fit_threshold(score: pd.Series, success: pd.Series) -> float:

@@ -17,7 +17,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor
 
 from wavy.checks import check_width
-from wavy.dynamics import mode_factors
+from wavy.dynamics import mode_factors, monic_roots
 
 #: (N, k) -> (N, k): the product with a symmetric (N, N) matrix, in double precision.
 Product = Callable[[Tensor], Tensor]
@@ -79,11 +79,17 @@ def signal_spectrum(product: Product, signal: Tensor, mode: tuple[float, Tensor]
     return SignalSpectrum(value, values.flatten(), (weights * energy / energy.sum()).flatten())
 
 
-def signal_ratio(spectrum: SignalSpectrum, depth: int, tau: float, kind: str, lam: float | None = None) -> float:
+def signal_ratio(
+    spectrum: SignalSpectrum, depth: int, tau: float, kind: str, lam: float | None = None, layer_norm: bool = True
+) -> float:
     """The signal's size beside the dominant mode after L layers, as a share of what it was: :eq:`eq-signal-ratio`.
 
-    ``R = sqrt(sum_k w_k |z_k|^(2 L)) / |z_1|^L``, where z is the larger of a mode's factors
-    (:func:`wavy.dynamics.mode_factors`) at mu = 1 - a. One frozen A; no LayerNorm, dropout or weights.
+    ``R = sqrt(sum_k w_k |z_k|^(2 L)) / |z_1|^L``, where z is the larger of a mode's factors at mu = 1 - a
+    (:func:`wavy.dynamics.mode_factors`). One frozen A; no dropout, no weights.
+
+    LayerNorm after each layer scales the state back to the size it had. A velocity is scaled with it, so full and
+    mix_full keep their factors; but light and mix_light compare states of two layers, and with the state back at its
+    size the momentum no longer sees the growth: :eq:`eq-normed-momentum`.
 
     Args:
         spectrum: from :func:`signal_spectrum`.
@@ -91,9 +97,10 @@ def signal_ratio(spectrum: SignalSpectrum, depth: int, tau: float, kind: str, la
         tau: step size.
         kind: one of :data:`wavy.dynamics.KINDS`.
         lam: lambda, for the kinds that have one.
+        layer_norm: whether each layer ends in LayerNorm.
 
     Returns:
-        R; 1 at depth 0, below 1 where the dominant mode wins.
+        R; below 1 where the dominant mode wins.
 
     Raises:
         ValueError: see :func:`wavy.dynamics.mode_factors`; a depth below 1.
@@ -101,7 +108,29 @@ def signal_ratio(spectrum: SignalSpectrum, depth: int, tau: float, kind: str, la
     check_width("depth", depth)
     dominant = mode_factors(1 - spectrum.dominant, tau, kind, lam)[0].abs()
     factors = mode_factors(1 - spectrum.values, tau, kind, lam)[:, 0].abs()
+    if layer_norm and kind in ("light", "mix_light"):
+        step = tau if kind == "light" else lam * tau**2 + (1 - lam) * tau
+        factors, dominant = normed_momentum_factors(1 - spectrum.values, 1 - spectrum.dominant, step, lam), 1
     return (spectrum.weights * (factors / dominant) ** (2 * depth)).sum().sqrt().item()
+
+
+def normed_momentum_factors(mu: Tensor, dominant_mu: float, step: float, lam: float) -> Tensor:
+    """Factors of momentum schemes whose state is scaled back to its size in each layer: :eq:`eq-normed-momentum`.
+
+    ``z^2 - (1 + lambda - h mu) / s z + lambda / s = 0``, with s = 1 - h mu_1 the growth of the dominant mode.
+
+    Args:
+        mu: eigenvalues of I - A, (K,).
+        dominant_mu: that of the dominant mode, whose own factor is 1.
+        step: h, which is tau for a light wave and lambda tau^2 + (1 - lambda) tau for mix_light.
+        lam: lambda.
+
+    Returns:
+        The larger ``|z|`` of each mode, (K,).
+    """
+    growth = 1 - step * dominant_mu
+    mu = mu.to(torch.complex128)
+    return monic_roots((1 + lam - step * mu) / growth, lam / growth + 0 * mu)[:, 0].abs()
 
 
 def start_ratio(state: Tensor, vector: Tensor) -> float:

@@ -20,7 +20,7 @@ from wavy.diagnostics.signal import (
     start_ratio,
 )
 from wavy.experiments.difformer_run import SPLIT, DifformerRun
-from wavy.experiments.signal import SignalRun
+from wavy.experiments.signal import THRESHOLDS, SignalRun
 from wavy.hosts.propagation import Propagation
 from wavy.training.difformer import build_difformer, run_graph
 from wavy.training.node import model_inputs
@@ -76,15 +76,26 @@ def _start_of(dataset: str, seed: int, operator: str, graph_weight: float | None
     return start_ratio(states[0], _spectrum_of(dataset, operator, graph_weight)[1])
 
 
+@functools.lru_cache(maxsize=4)
+def _guess_of(dataset: str, seed: int) -> float:
+    data = run_graph(DifformerRun(dataset=dataset, seed=seed, split=SPLIT[dataset]))
+    classes = data.y[data.train_mask].bincount()
+    return (classes.max() / classes.sum()).item()
+
+
 def signal_metrics(run: SignalRun, device: str = "cpu") -> dict[str, float | None]:
-    """The metrics of one prediction, for :func:`wavy.sweep.sweep`; it is computed on the CPU in any case."""
+    """The metrics of one prediction, for :func:`wavy.sweep.sweep`; it is computed on the CPU in any case.
+
+    ``dominant`` eigenvalue, ``guess`` (the share of the largest class among the training nodes), ``start`` ratio,
+    signal ``ratio`` (and ``bare_ratio``, without LayerNorm), ``remainder`` = start times ratio (and
+    ``bare_remainder``), and for each of the four scores ``trains_by_...``: 1 where it reaches its threshold.
+    """
     spectrum, _ = _spectrum_of(run.dataset, run.operator, run.graph_weight)
-    ratio = signal_ratio(spectrum, run.depth, run.tau, run.residual, run.lam)
     start = _start_of(run.dataset, run.seed, run.operator, run.graph_weight, run.normalize_features)
-    return {
-        "dominant": spectrum.dominant,
-        "signal_ratio": ratio,
-        "start_ratio": start,
-        "trains_by_ratio": float(ratio >= run.ratio_threshold),
-        "trains_by_remainder": float(start * ratio >= run.remainder_threshold),
+    scores = {
+        name: signal_ratio(spectrum, run.depth, run.tau, run.residual, run.lam, layer_norm)
+        for name, layer_norm in (("ratio", True), ("bare_ratio", False))
     }
+    scores |= {"remainder": start * scores["ratio"], "bare_remainder": start * scores["bare_ratio"]}
+    trains = {f"trains_by_{name}": float(score >= THRESHOLDS[name]) for name, score in scores.items()}
+    return {"dominant": spectrum.dominant, "guess": _guess_of(run.dataset, run.seed), "start": start} | scores | trains
