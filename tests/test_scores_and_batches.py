@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 import torch
@@ -68,6 +70,13 @@ def test_roc_auc_of_one_label_alone_is_refused():
     data = tasks_graph(1)
     with pytest.raises(ValueError, match=r"^val_mask: found nodes of one label in every task"):
         score(torch.zeros(40, 1), data, "val")
+
+
+def test_a_metric_that_does_not_fit_the_labels_is_refused():
+    with pytest.raises(ValueError, match=r"^metric: found 'roc_auc' for 3 classes, allowed accuracy$"):
+        num_outputs(Data(y=torch.arange(3), metric="roc_auc"))
+    with pytest.raises(ValueError, match=r"^metric: found 'accuracy' for nodes with several labels, allowed roc_auc$"):
+        num_outputs(Data(y=torch.ones(3, 2, dtype=torch.long)))
 
 
 def random_graph(nodes=50, edges=300):
@@ -137,7 +146,15 @@ def test_multi_task_training_selects_by_roc_auc(ogb_folder, batch_size):
     ogb_kit.write_proteins(ogb_folder)
     setting = {"dataset": "ogbn-proteins", "split": "public", "normalize_features": False, "use_weight": True}
     run = DifformerRun(
-        depth=1, epochs=60, lr=1e-2, weight_decay=0.0, dropout=0.0, dtype="float64", batch_size=batch_size, **setting
+        metric="roc_auc",
+        depth=1,
+        epochs=60,
+        lr=1e-2,
+        weight_decay=0.0,
+        dropout=0.0,
+        dtype="float64",
+        batch_size=batch_size,
+        **setting,
     )
     fit = train_difformer(run)
     assert set(fit.metrics) == {
@@ -147,6 +164,14 @@ def test_multi_task_training_selects_by_roc_auc(ogb_folder, batch_size):
     assert fit.metrics["best_epoch"] == fit.history.epoch[best]
     assert fit.metrics["val_roc_auc"] == fit.history.val_roc_auc[best]
     assert fit.metrics["test_roc_auc"] > 0.8  # chance is 0.5
+
+
+@pytest.mark.skipif(not Path(os.environ.get("WAVY_DATA", ""), "graphs").is_dir(), reason="WAVY_DATA has no graphs/")
+def test_two_classes_are_learned_by_one_logit_and_judged_by_roc_auc():
+    run = DifformerStudy(dataset="minesweeper", depths=(1,), residuals=("diffusion",), taus=(0.5,)).runs()[0]
+    fit = train_difformer(run.model_copy(update={"epochs": 5, "hidden_channels": 16, "lr": 0.02}))
+    assert fit.model.fcs[1].out_features == 1
+    assert fit.metrics["test_roc_auc"] > 0.6  # chance is 0.5
 
 
 def test_a_random_split_of_many_labels_is_refused(ogb_folder):
@@ -159,6 +184,7 @@ def test_the_study_takes_the_published_setting_of_large_graphs():
     study = DifformerStudy(dataset="ogbn-proteins", scale="gpu")
     runs = study.runs()
     assert {run.depth for run in runs} == {3, 5}
+    assert {run.metric for run in runs} == {"roc_auc"}
     found = {(run.lr, run.weight_decay, run.dropout, run.use_weight, run.batch_size, run.epochs) for run in runs}
     assert found == {(1e-2, 0.0, 0.0, True, 10_000, 1000)}
     assert {run.split for run in runs} == {"public"}

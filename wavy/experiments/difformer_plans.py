@@ -115,7 +115,7 @@ def graphs() -> list[DifformerRun]:
     small = [{"depth": depth, "tau": tau} for depth in (2, 8, 16, 32) for tau in (0.2, 0.5)]
     large = [{"depth": 2, "tau": 0.5}, {"depth": 8, "tau": 0.2}, {"depth": 8, "tau": 0.5}, {"depth": 16, "tau": 0.2}]
     return [
-        run(kind, dataset=dataset, seed=seed, weight_decay=WEIGHT_DECAY["cora"], **cell)
+        run(kind, dataset=dataset, seed=seed, weight_decay=WEIGHT_DECAY["cora"], metric="accuracy", **cell)
         for seed in (0, 1)
         for datasets, cells, kinds in ((SMALL, small, (*SIDES, "full")), (LARGE, large, SIDES))
         for dataset in datasets

@@ -16,8 +16,10 @@ from wavy.training.scores import num_outputs
 
 
 def run_graph(run: DifformerRun, device: str = "cpu") -> Data:
-    """The prepared graph of a run: split by the run's seed, with self loops."""
-    return prepare_graph(load_graph(run.dataset), run.split, run.seed, run.normalize_features).to(device)
+    """The prepared graph of a run: split by the run's seed, with self loops, and judged by the run's metric."""
+    data = prepare_graph(load_graph(run.dataset), run.split, run.seed, run.normalize_features)
+    data.metric = run.metric
+    return data.to(device)
 
 
 def build_difformer(run: DifformerRun, data: Data) -> DIFFormer:

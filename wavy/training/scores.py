@@ -15,10 +15,19 @@ def metric_of(data: Data) -> str:
 
 
 def num_outputs(data: Data) -> int:
-    """How many logits a node gets: one for each class, or for ROC-AUC one for each yes-or-no task."""
+    """How many logits a node gets: one for each class, or for ROC-AUC one for each yes-or-no task.
+
+    Raises:
+        ValueError: accuracy of nodes with several labels, or ROC-AUC of more than two classes.
+    """
+    several, classes = data.y.dim() == 2, int(data.y.max()) + 1
     if metric_of(data) == "roc_auc":
-        return data.y.shape[1] if data.y.dim() == 2 else 1
-    return int(data.y.max()) + 1
+        if classes > 2:
+            raise ValueError(f"metric: found 'roc_auc' for {classes} classes, allowed accuracy")
+        return data.y.shape[1] if several else 1
+    if several:
+        raise ValueError("metric: found 'accuracy' for nodes with several labels, allowed roc_auc")
+    return classes
 
 
 def training_loss(logits: Tensor, data: Data) -> Tensor:
