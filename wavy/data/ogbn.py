@@ -99,12 +99,13 @@ def _fetch(facts: Mapping[str, str], folder: Path) -> None:
 
 def _graph(folder: Path, facts: Mapping[str, str], reader: Callable[..., list[dict]]) -> Data:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):  # it reports progress
-        (graph,) = reader(str(folder / "raw"), add_inverse_edge=facts["add_inverse_edge"] == "True")
+        (graph,) = reader(str(folder / "raw"))  # each edge once, as in the tables
     edges, num_nodes = torch.from_numpy(graph["edge_index"]), graph["num_nodes"]
     y = _table(folder / "raw" / "node-label.csv.gz")
     data = Data(edge_index=simple_undirected(edges, num_nodes), y=y.squeeze(1) if y.shape[1] == 1 else y)
     if graph["node_feat"] is None:
-        data.x = scatter(_float(graph["edge_feat"]), edges[0], dim=0, dim_size=num_nodes, reduce="mean")
+        features = _float(graph["edge_feat"]).repeat(2, 1)  # for both ends of an edge
+        data.x = scatter(features, edges.flatten(), dim_size=num_nodes, reduce="mean")
     else:
         data.x = _float(graph["node_feat"])
     for part, file in (("train", "train"), ("val", "valid"), ("test", "test")):
