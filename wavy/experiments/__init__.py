@@ -5,11 +5,13 @@ The notebook's parameters cell, the command line's checks and help, and ``params
 
 from wavy.experiments import chapters
 from wavy.experiments.difformer import DifformerStudy
+from wavy.experiments.remedies import RemedyStudy
 from wavy.experiments.transformer import TransformerStudy
 
 #: Notebook or experiment -> its parameter class.
 EXPERIMENTS = {
     "difformer": DifformerStudy,
+    "remedies": RemedyStudy,
     "transformer": TransformerStudy,
     "oversmoothing": chapters.Oversmoothing,
     "diffusion": chapters.Diffusion,
