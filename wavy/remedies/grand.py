@@ -27,13 +27,14 @@ class GRAND(GraphModel):
         """W_Q and W_K."""
         self.num_layers = num_layers
         self.Wq = nn.Linear(channels, HEADS * HEAD_CHANNELS)
-        self.Wk = nn.Linear(channels, HEADS * HEAD_CHANNELS)
+        # A bias of the keys would shift all scores of a node alike, which softmax does not see.
+        self.Wk = nn.Linear(channels, HEADS * HEAD_CHANNELS, bias=False)
 
     def attention(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """a_ij for each edge (j, i), (E,)."""
         source, target = edge_index
-        query, key = (linear(x).view(-1, HEADS, HEAD_CHANNELS) for linear in (self.Wq, self.Wk))
-        score = (query[target] * key[source]).sum(dim=-1) / HEAD_CHANNELS**0.5
+        query, key = self.Wq(x).index_select(0, target), self.Wk(x).index_select(0, source)
+        score = (query * key).view(-1, HEADS, HEAD_CHANNELS).sum(dim=-1) / HEAD_CHANNELS**0.5
         return softmax(score, target, num_nodes=x.shape[0]).mean(dim=-1)
 
     def evolve(self, x: Tensor, graph: PreparedGraph) -> Tensor:

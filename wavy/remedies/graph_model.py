@@ -34,7 +34,7 @@ class PreparedGraph:
 def prepare(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> PreparedGraph:
     """Normalise a graph once for all layers."""
     edge_index, weight = gcn_norm(edge_index, None, num_nodes, add_self_loops=False, dtype=dtype)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), torch.sparse.check_sparse_tensor_invariants(enable=False):
         # torch warns once a process that CSR is in beta.
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         adjacency = to_torch_csr_tensor(edge_index.flip(0), weight, size=(num_nodes, num_nodes))

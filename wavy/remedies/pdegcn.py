@@ -19,7 +19,7 @@ class PDEGCN(GraphModel):
 
     G is the gradient along the edges, (G X)_(j,i) = w_ij (x_i - x_j), with w_ij of D^-1/2 A_G D^-1/2, and G^T its
     divergence. Both directions of an edge count, as in the published code. With K = I the two relus then add up to a
-    linear Laplacian, in which edge {i, j} weighs w_ij^2. Dropout acts on relu(K G X).
+    linear Laplacian, in which edge {i, j} weighs w_ij^2. Dropout acts on the force (in the code on G X).
 
     Source: Eliasof, Haber and Treister, *PDE-GCN*, NeurIPS 2021. K starts near I and h = 1, as in its code.
     """
@@ -35,8 +35,10 @@ class PDEGCN(GraphModel):
         (source, target), weight = graph.edge_index, graph.weight.unsqueeze(-1)
         # K and G commute: K acts on channels, G on nodes. There are fewer nodes than edges.
         z = x @ K.t()
-        flux = weight * self.dropout(F.relu(weight * (z[target] - z[source])))
-        return torch.zeros_like(x).index_add(0, target, flux).index_add(0, source, -flux) @ K
+        gradient = weight * (z.index_select(0, target) - z.index_select(0, source))
+        flux = weight * F.relu(gradient)
+        divergence = torch.zeros_like(x).index_add(0, target, flux).index_add(0, source, flux, alpha=-1)
+        return self.dropout(divergence @ K)
 
 
 class PDEGCNDiffusion(PDEGCN):

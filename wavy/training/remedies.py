@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from statistics import median
 
 import torch
@@ -17,25 +20,27 @@ from wavy.training.difformer import run_graph
 from wavy.training.node import NodeFit, fit_node_classifier
 
 
-class EpochTimer:
-    """Seconds of each epoch of a model in training: from one training step to the next, evaluation included.
+@contextmanager
+def epoch_starts(model: nn.Module) -> Iterator[list[float]]:
+    """Collect the times, in seconds, at which the epochs of a model in training begin.
 
     Args:
         model: called once in training mode in each epoch.
+
+    Yields:
+        A list that grows by one number an epoch.
     """
+    starts = []
 
-    def __init__(self, model: nn.Module) -> None:
-        self._starts: list[float] = []
-        model.register_forward_pre_hook(self._note)
-
-    def _note(self, model: nn.Module, inputs: tuple) -> None:
+    def note(model: nn.Module, inputs: tuple) -> None:
         if model.training:
-            self._starts.append(time.perf_counter())
+            starts.append(time.perf_counter())
 
-    def median(self) -> float | None:
-        """The median over the epochs but the last, whose end is not seen; ``None`` where there was one only."""
-        seconds = [end - start for start, end in zip(self._starts, self._starts[1:], strict=False)]
-        return median(seconds) if seconds else None
+    handle = model.register_forward_pre_hook(note)
+    try:
+        yield starts
+    finally:
+        handle.remove()
 
 
 def build_model(run: RemedyRun, data: Data) -> nn.Module:
@@ -54,16 +59,19 @@ def build_model(run: RemedyRun, data: Data) -> nn.Module:
 def train_remedy(run: RemedyRun, device: str = "cpu") -> NodeFit:
     """Train the model that ``run`` describes; the metrics also hold ``parameters`` and ``epoch_seconds``.
 
-    The same run on the same machine gives the same fit, but for ``epoch_seconds``, the median time of an epoch.
+    The same run on the same machine gives the same fit, but for ``epoch_seconds``, the median time of an epoch with its
+    evaluation.
     """
     check_device(device)
     data = run_graph(run, device)
     seed_everything(run.seed)
     model = build_model(run, data).to(device)
-    timer = EpochTimer(model)
-    fit = fit_node_classifier(model, data, epochs=run.epochs, lr=run.lr, weight_decay=run.weight_decay)
+    with epoch_starts(model) as starts:
+        fit = fit_node_classifier(model, data, epochs=run.epochs, lr=run.lr, weight_decay=run.weight_decay)
+    # From one training step to the next, so with the evaluation; the end of the last epoch is not seen.
+    seconds = [end - start for start, end in pairwise(starts)]
     fit.metrics["parameters"] = sum(parameter.numel() for parameter in model.parameters())
-    fit.metrics["epoch_seconds"] = timer.median()
+    fit.metrics["epoch_seconds"] = median(seconds) if seconds else None
     return fit
 
 
