@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from wavy import results, rowfile
 from wavy.experiments.remedies import ALL, RemedyRun, RemedyStudy
 from wavy.remedies.models import NAMES, WITH_TAU
+from wavy.sweep import sweep
 from wavy.training.remedies import remedy_metrics, train_remedy
 
 TINY = {"dataset": "digits", "depth": 2, "hidden_channels": 16, "lr": 0.02, "dtype": "float64"}
@@ -66,3 +67,11 @@ def test_a_row_without_a_tau_is_written_and_read(tmp_path):
     assert rowfile.append(tmp_path / "remedies.jsonl", row)
     table = results.select(tmp_path / "remedies.jsonl", [run])
     assert table.loc[0, ["model", "residual", "depth", "tau"]].tolist() == ["GCNII", "gcnii", 4, None]
+
+
+def test_a_sweep_tells_its_progress_with_and_without_a_tau():
+    told = []
+    study = RemedyStudy(residuals=("gcn", "pairnorm"), depths=(3,))
+    table = sweep(study.runs(), lambda run, device: {"test_accuracy": 0.5}, scale="quick", report=told.append)
+    assert table["residual"].tolist() == ["gcn", "pairnorm"]
+    assert ["gcn" in told[0], "None" in told[0], "tau 0.2" in told[1]] == [True, False, True]
