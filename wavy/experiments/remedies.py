@@ -15,7 +15,7 @@ Remedy = Literal[NAMES]
 
 #: The step of every remedy that has one.
 TAU = 0.2
-#: Models of the full table, the quickest first: a layer of ContraNorm takes O(N^2) time.
+#: The full table, with ContraNorm last, since its layer takes O(N^2) time.
 ALL = (
     *("skipinit", "rezero", "layerscale", "initial", "source", "pairnorm", "dropedge"),
     *("gcn", "gat", "mlp", "appnp", "gcnii", "grand", "graphcon", "pdegcn_diffusion", "pdegcn_wave"),

@@ -11,13 +11,19 @@ from torch_geometric.utils import dropout_edge, segregate_self_loops
 from wavy.hosts.difformer import DIFFormer
 from wavy.hosts.propagation import Propagation
 
-#: Probability that an edge is dropped: PyG's default. The paper tunes it for each data set.
+#: Probability that an edge is dropped, PyG's default. The paper tunes it for each data set.
 RATE = 0.5
 
 
 @dataclass(frozen=True)
-class _Edges:
-    """The whole graph prepared, and its edges, to draw from."""
+class DroppableGraph:
+    """A graph to draw edges from.
+
+    Attributes:
+        whole: all of it, prepared for the model.
+        edges: (2, E), those that may be dropped.
+        loops: (2, N), the self loops.
+    """
 
     whole: Propagation
     edges: Tensor
@@ -27,9 +33,9 @@ class _Edges:
 class DropEdge(nn.Module):
     """DIFFormer whose graph part loses each edge with probability ``RATE`` in every training step.
 
-    What is left is normalised anew, :eq:`eq-difformer`, so each step prepares a graph. Each direction of an edge is
-    drawn for itself, as the paper draws entries of the adjacency matrix; self loops stay. Attention is left alone. In
-    eval mode the graph is whole.
+    What is left is normalised anew, so each step prepares a graph. Each direction of an edge is drawn for itself, as
+    the paper draws entries of the adjacency matrix; self loops stay. Attention is left alone. In eval mode the graph is
+    whole.
 
     Args:
         model: the model.
@@ -44,14 +50,14 @@ class DropEdge(nn.Module):
         super().__init__()
         self.model = model
 
-    def propagation(self, edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None) -> _Edges:
+    def propagation(self, edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None) -> DroppableGraph:
         """The graph, to be passed as ``graph`` where it is used more than once."""
         if edge_weight is not None:
             raise ValueError("edge_weight: found a tensor, allowed None: this model takes graphs without weights")
         edges, _, loops, _ = segregate_self_loops(edge_index)
-        return _Edges(self.model.propagation(edge_index, num_nodes), edges, loops)
+        return DroppableGraph(self.model.propagation(edge_index, num_nodes), edges, loops)
 
-    def forward(self, x: Tensor, graph: Tensor | _Edges) -> Tensor:
+    def forward(self, x: Tensor, graph: Tensor | DroppableGraph) -> Tensor:
         """Class logits, (N, C)."""
         if isinstance(graph, Tensor):
             graph = self.propagation(graph, x.shape[0])

@@ -14,7 +14,7 @@ HEADS, HEAD_CHANNELS, STEP = 8, 16, 1.0
 
 
 class GRAND(GraphModel):
-    """dX/dt = (A(X^0) - I) X by Euler's method, :eq:`eq-diffusion`; A is row stochastic along the edges.
+    """dX/dt = (A(X^0) - I) X by Euler's method; A is row stochastic along the edges.
 
     ``a_ij = mean over heads of softmax_j (W_Q x_i . W_K x_j / sqrt(d_head))`` over the edges (j, i), read off the first
     state and then fixed, so that the equation is linear (GRAND-l). All layers share it: depth is the end time.

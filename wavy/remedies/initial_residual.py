@@ -8,9 +8,9 @@ from torch_geometric.nn import conv
 
 from wavy.remedies.graph_model import GraphModel, PreparedGraph
 
-#: Share of the start in each layer: that of both papers, for Cora.
+#: Share of the start in each layer, that of both papers for Cora.
 ALPHA = 0.1
-#: GCNII: beta_l = log(THETA / l + 1); the paper's value for Cora, where it is called lambda.
+#: Sets GCNII's beta_l = log(THETA / l + 1); the paper's value for Cora, where it is called lambda.
 THETA = 0.5
 
 

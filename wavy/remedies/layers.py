@@ -16,12 +16,12 @@ from wavy.dynamics import diffusion_step
 
 Operator = Callable[[Tensor], Tensor]
 
-#: Share of X^0 in each layer of :class:`InitialResidual`: GCNII's.
+#: Share of X^0 in each layer of :class:`InitialResidual`, that of GCNII.
 INITIAL_SHARE = 0.1
 
 
 class NormedDiffusion(nn.Module):
-    """X' = dropout(Norm(tau A X + (1 - tau) X)): DIFFormer's layer, :eq:`eq-difformer`, with any norm.
+    """X' = dropout(Norm(tau A X + (1 - tau) X)): DIFFormer's layer with any norm.
 
     Args:
         norm: for instance PairNorm, which keeps the mean squared distance between nodes (Zhao and Akoglu, ICLR 2020).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-#: How far ContraNorm pushes nodes apart: the default of the published code.
+#: How far ContraNorm pushes nodes apart, the default of the published code.
 SCALE = 0.1
 
 

@@ -54,7 +54,7 @@ class PDEGCNDiffusion(PDEGCN):
 class PDEGCNWave(PDEGCN):
     """X^(l+1) = 2 X^l - X^(l-1) - h^2 G^T K^T relu(K G X^l), the hyperbolic form, from X^(-1) = X^0.
 
-    See :class:`PDEGCN`. As in :eq:`eq-wave-momentum`, with G^T K^T relu(K G X) in place of (I - A) X.
+    See :class:`PDEGCN`. It is full wave without its velocity, with G^T K^T relu(K G X) in place of (I - A) X.
     """
 
     def evolve(self, x: Tensor, graph: PreparedGraph) -> Tensor:
