@@ -21,7 +21,7 @@ from wavy.training.node import NodeFit, fit_node_classifier
 
 
 @contextmanager
-def epoch_starts(model: nn.Module) -> Iterator[list[float]]:
+def _epoch_starts(model: nn.Module) -> Iterator[list[float]]:
     """Collect the times, in seconds, at which the epochs of a model in training begin.
 
     Args:
@@ -66,7 +66,7 @@ def train_remedy(run: RemedyRun, device: str = "cpu") -> NodeFit:
     data = run_graph(run, device)
     seed_everything(run.seed)
     model = build_model(run, data).to(device)
-    with epoch_starts(model) as starts:
+    with _epoch_starts(model) as starts:
         fit = fit_node_classifier(model, data, epochs=run.epochs, lr=run.lr, weight_decay=run.weight_decay)
     # From one training step to the next, so with the evaluation; the end of the last epoch is not seen.
     seconds = [end - start for start, end in pairwise(starts)]
