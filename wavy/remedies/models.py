@@ -32,6 +32,7 @@ MODELS: dict[str, type[GraphModel]] = {
 DIFFORMERS = (*KINDS, "source", "dropedge")
 #: Names that need a step size tau.
 WITH_TAU = (*DIFFORMERS, *NORMS)
+#: All names.
 NAMES = (*WITH_TAU, *LAYERS, *MODELS)
 
 
