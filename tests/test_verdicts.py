@@ -7,23 +7,25 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 
 from conftest import SHARED
 from wavy.companion.claims import load_claims
+from wavy.companion.evidence import Evidence, holm, paired_difference
 from wavy.companion.verdicts import (
     DOES_NOT_HOLD,
     HOLDS,
     INCONCLUSIVE,
     NOT_TESTED,
-    Evidence,
     judge,
-    paired_difference,
     verdict,
 )
 
 
-def evidence(low, high, pairs=5):
-    return Evidence((low + high) / 2, low, high, pairs)
+def evidence(low, high, pairs=5, p=0.01):
+    return Evidence((low + high) / 2, low, high, pairs, p)
 
 
 @pytest.mark.parametrize(
@@ -39,8 +41,11 @@ def evidence(low, high, pairs=5):
         ("down", 10, evidence(1, 30), DOES_NOT_HOLD),
         ("down", 10, evidence(-4.9, 1), DOES_NOT_HOLD),
         ("down", math.nan, evidence(-1, 1), INCONCLUSIVE),
-        ("up", 10, evidence(1, 30, pairs=2), NOT_TESTED),
-        ("up", 10, Evidence(math.nan, math.nan, math.nan, 0), NOT_TESTED),
+        ("up", 10, evidence(1, 30, p=0.06), INCONCLUSIVE),
+        ("down", math.nan, evidence(1, 30, p=0.06), INCONCLUSIVE),
+        ("up", 10, evidence(-1, 4.9, p=0.9), DOES_NOT_HOLD),
+        ("up", 10, evidence(1, 30, pairs=4), NOT_TESTED),
+        ("up", 10, Evidence(math.nan, math.nan, math.nan, 0, math.nan), NOT_TESTED),
     ],
 )
 def test_the_rule(direction, size, found, expected):
@@ -55,6 +60,30 @@ def test_the_interval_is_students_over_seeds_that_both_have():
     assert found.pairs == 3
     assert found.mean == pytest.approx(4 / 3)
     assert found.high - found.mean == pytest.approx(4.302653 / 3)
+    assert found.p == pytest.approx(stats.ttest_rel([2.0, 3.0, 5.0], [1.0, 2.0, 3.0]).pvalue)
+
+
+def test_differences_without_spread_are_sure_or_nothing():
+    same = pd.Series([1.0, 2.0, 3.0])
+    assert paired_difference(same, same + 0.5).p == 0
+    assert paired_difference(same, same).p == 1
+
+
+def test_holm_corrects_as_its_steps_say():
+    # Sorted 0.01, 0.02, 0.03, 0.4: times 4, 3, 2, 1, and never below an earlier one.
+    found = holm(pd.Series([0.03, math.nan, 0.01, 0.4, 0.02]))
+    assert found.tolist()[0] == pytest.approx(0.06)
+    assert found.dropna().tolist() == pytest.approx([0.06, 0.04, 0.4, 0.06])
+    assert math.isnan(found[1])
+    assert holm(pd.Series([0.9, 0.8])).tolist() == [1, 1]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_rejects_what_bonferroni_rejects_and_nothing_that_one_test_would_not(values):
+    p = pd.Series(values)
+    corrected = holm(p)
+    assert (corrected >= p).all()
+    assert (corrected <= (len(p) * p).clip(upper=1) + 1e-12).all()
 
 
 def test_a_seed_that_stands_twice_is_refused():
@@ -67,7 +96,7 @@ def rows(shift):
     rng = np.random.default_rng(0)
     table = [
         {"dataset": "cora", "depth": 20, "tau": 0.2, "residual": kind, "seed": seed, "accuracy": base + noise}
-        for seed, noise in enumerate(rng.normal(0, 0.01, 4))
+        for seed, noise in enumerate(rng.normal(0, 0.01, 6))
         for kind, base in (("diffusion", 0.4), ("light", 0.4 + shift))
     ]
     return pd.DataFrame(table)
@@ -78,7 +107,7 @@ def test_judge_uses_the_runs_of_the_claim_and_no_others():
     table = judge(claims, rows(0.45), "accuracy", factor=100)
     assert table.loc["cora-20", "verdict"] == HOLDS
     assert table.loc["cora-20", "difference"].startswith("+45.0")
-    assert table.loc["cora-20", "seeds"] == 4
+    assert table.loc["cora-20", "seeds"] == 6
     assert set(table["verdict"].drop("cora-20")) == {NOT_TESTED}
     assert judge(claims, rows(-0.2), "accuracy", 100).loc["cora-20", "verdict"] == DOES_NOT_HOLD
     nothing = judge(claims, pd.DataFrame(), "accuracy", 100)

@@ -30,7 +30,7 @@ def diagnose(
     ],
     images: Annotated[Path | None, typer.Option(help="A folder of images.")] = None,
     text: Annotated[Path | None, typer.Option(help="A text file in UTF-8.")] = None,
-    graph: Annotated[str | None, typer.Option(help="cora, citeseer, pubmed or digits.")] = None,
+    graph: Annotated[str | None, typer.Option(help="A graph by name, such as cora or digits.")] = None,
     random: Annotated[bool, typer.Option("--random", help="Random weights instead of trained ones.")] = False,
     p: Annotated[
         list[str] | None, typer.Option("-p", metavar="NAME=VALUE", help="An argument of the first model; repeatable.")

@@ -185,18 +185,18 @@ def mode_factors(
         return (1 - tau * mu).unsqueeze(-1)
     if kind == "full":
         _check_no_lam(kind, lam)
-        return _monic_roots(2 - tau**2 * mu, torch.ones_like(mu))
+        return monic_roots(2 - tau**2 * mu, torch.ones_like(mu))
     lam = _checked_lam(kind, lam)
     step = lam * tau**2 + (1 - lam) * tau
     if kind == "light":
-        return _monic_roots(1 + lam - tau * mu, lam + 0 * mu)
+        return monic_roots(1 + lam - tau * mu, lam + 0 * mu)
     if kind == "mix_light":
-        return _monic_roots(1 + lam - step * mu, lam + 0 * mu)
-    return _monic_roots(2 - step * mu, 1 - (1 - lam) * tau * mu)
+        return monic_roots(1 + lam - step * mu, lam + 0 * mu)
+    return monic_roots(2 - step * mu, 1 - (1 - lam) * tau * mu)
 
 
-def _monic_roots(total: Tensor, product: Tensor) -> Tensor:
-    """Roots of z^2 - total z + product, the larger modulus first."""
+def monic_roots(total: Tensor, product: Tensor) -> Tensor:
+    """Both roots of z^2 - total z + product (complex, any shape), (..., 2), the larger modulus first."""
     total, product = torch.broadcast_tensors(total, product)
     root = torch.sqrt(total * total - 4 * product)
     # The sign that adds to |total| avoids cancellation; the other root then follows from the product.

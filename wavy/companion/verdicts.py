@@ -1,12 +1,13 @@
 """The rule by which a claim is judged, in one place.
 
 A claim says that a variant differs from a baseline in one direction. Our evidence is the mean, over seeds, of the
-difference between two runs that share the seed and the split, with its 95 % interval (Student's t). The first of these
-that applies is the verdict:
+difference between two runs that share the seed and the split, with its 95 % interval (Student's t) and the p-value of
+the paired t-test. Where several claims are judged together, p-values are corrected by Holm's method, since one of many
+comparisons comes out by chance. The first of these that applies is the verdict:
 
-- *not tested at this scale*: fewer than three seeds with both runs;
-- *holds*: the whole interval lies on the claimed side of zero;
-- *does not hold*: the whole interval lies on the other side of zero, or below half of the claimed size;
+- *not tested at this scale*: fewer than five seeds with both runs;
+- *holds*: the whole interval lies on the claimed side of zero, and the corrected p-value is below 0.05;
+- *does not hold*: the same on the other side of zero, or the whole interval lies below half of the claimed size;
 - *inconclusive*: anything else.
 
 A claim that holds may still have another size than the published one: the table shows both. Where a source reports a
@@ -16,63 +17,27 @@ loss or a high variance without numbers, the loss is what is judged.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from wavy.checks import check_choice
+from wavy.companion.evidence import CONFIDENCE, Evidence, holm, paired_difference
 
 HOLDS, DOES_NOT_HOLD = "holds", "does not hold"
 INCONCLUSIVE, NOT_TESTED = "inconclusive", "not tested at this scale"
 
-LEAST_SEEDS = 3
-CONFIDENCE = 0.95
+LEAST_SEEDS = 5
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Paired differences in short: mean, the ends of its interval, and the number of pairs."""
-
-    mean: float
-    low: float
-    high: float
-    pairs: int
-
-
-def paired_difference(baseline: pd.Series, variant: pd.Series) -> Evidence:
-    """Mean difference variant - baseline over the seeds that both have, with its interval.
-
-    Args:
-        baseline: values indexed by seed.
-        variant: values indexed by seed.
-
-    Returns:
-        The evidence; its mean and interval are NaN where there are too few pairs for them.
-
-    Raises:
-        ValueError: a seed stands twice in one of them.
-    """
-    for name, values in (("baseline", baseline), ("variant", variant)):
-        if not values.index.is_unique:
-            raise ValueError(f"{name}: found a seed twice, allowed one value a seed")
-    difference = (variant - baseline).dropna()
-    pairs = len(difference)
-    mean = difference.mean() if pairs else math.nan
-    if pairs < 2:
-        return Evidence(mean, math.nan, math.nan, pairs)
-    half = stats.t.ppf((1 + CONFIDENCE) / 2, pairs - 1) * difference.std(ddof=1) / np.sqrt(pairs)
-    return Evidence(mean, mean - half, mean + half, pairs)
-
-
-def verdict(direction: str, claimed_size: float, evidence: Evidence) -> str:
+def verdict(direction: str, claimed_size: float, evidence: Evidence, corrected_p: float | None = None) -> str:
     """Judge a claim by the rule above.
 
     Args:
         direction: ``up`` or ``down``, the claimed sign of variant - baseline.
         claimed_size: the claimed ``|variant - baseline|``, NaN where the source gives no number.
         evidence: from :func:`paired_difference`, in the same unit.
+        corrected_p: from :func:`holm`; ``None`` where this is the only claim judged.
 
     Returns:
         One of the four verdicts.
@@ -84,9 +49,10 @@ def verdict(direction: str, claimed_size: float, evidence: Evidence) -> str:
     if evidence.pairs < LEAST_SEEDS:
         return NOT_TESTED
     low, high = (evidence.low, evidence.high) if direction == "up" else (-evidence.high, -evidence.low)
-    if low > 0:
+    sure = (evidence.p if corrected_p is None else corrected_p) < 1 - CONFIDENCE
+    if low > 0 and sure:
         return HOLDS
-    if high < 0 or high < claimed_size / 2:
+    if (high < 0 and sure) or high < claimed_size / 2:
         return DOES_NOT_HOLD
     return INCONCLUSIVE
 
@@ -103,22 +69,34 @@ def judge(claims: pd.DataFrame, rows: pd.DataFrame, metric: str, factor: float =
 
     Returns:
         One row a claim: setting, verdict, paper (baseline → variant), here (mean and standard deviation of both),
-        difference (mean and interval), seeds.
+        difference (mean and interval), p (corrected for all claims judged here), seeds.
     """
-    return pd.DataFrame([_judge_one(claim, rows, metric, factor) for _, claim in claims.iterrows()], index=claims.index)
+    sides = [_sides(claim, rows, metric, factor) for _, claim in claims.iterrows()]
+    found = [paired_difference(*pair) for pair in sides]
+    tested = [evidence.p if evidence.pairs >= LEAST_SEEDS else math.nan for evidence in found]
+    corrected = holm(pd.Series(tested, index=claims.index, dtype=float))
+    table = [
+        _row(claim, pair, evidence, p)
+        for (_, claim), pair, evidence, p in zip(claims.iterrows(), sides, found, corrected, strict=True)
+    ]
+    return pd.DataFrame(table, index=claims.index)
 
 
-def _judge_one(claim: pd.Series, rows: pd.DataFrame, metric: str, factor: float) -> dict[str, object]:
-    sides = (claim["baseline_kind"], claim["variant_kind"])
-    baseline, variant = (factor * _values(claim, rows, kind, metric) for kind in sides)
-    evidence = paired_difference(baseline, variant)
+def _sides(claim: pd.Series, rows: pd.DataFrame, metric: str, factor: float) -> tuple[pd.Series, pd.Series]:
+    kinds = (claim["baseline_kind"], claim["variant_kind"])
+    baseline, variant = (factor * _values(claim, rows, kind, metric) for kind in kinds)
+    return baseline, variant
+
+
+def _row(claim: pd.Series, sides: tuple[pd.Series, pd.Series], evidence: Evidence, p: float) -> dict[str, object]:
     found = evidence.pairs >= LEAST_SEEDS
     return {
         "setting": claim["setting"],
-        "verdict": verdict(claim["direction"], abs(claim["variant"] - claim["baseline"]), evidence),
+        "verdict": verdict(claim["direction"], abs(claim["variant"] - claim["baseline"]), evidence, p),
         "paper": _published(claim),
-        "here": f"{_spread(baseline)} → {_spread(variant)}" if found else "–",
+        "here": " → ".join(map(_spread, sides)) if found else "–",
         "difference": f"{evidence.mean:+.1f} [{evidence.low:+.1f}, {evidence.high:+.1f}]" if found else "–",
+        "p": f"{p:.2g}" if found else "–",
         "seeds": evidence.pairs,
     }
 

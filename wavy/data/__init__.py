@@ -2,16 +2,23 @@
 
 import difflib
 import logging
+from functools import partial
 
 from torch_geometric.data import Data
 
+from wavy.data import gnn_benchmark, heterophilous, planetoid
 from wavy.data.digits import load_digit_graph
-from wavy.data.planetoid import FOLDERS, load_planetoid
 from wavy.data.sources import DataUnavailable
 
 __all__ = ["NAMES", "DataUnavailable", "load_graph"]
 
-NAMES = (*FOLDERS, "digits")
+LOADERS = {
+    **{name: partial(planetoid.load_planetoid, name) for name in planetoid.FOLDERS},
+    "digits": load_digit_graph,
+    **{name: partial(heterophilous.load_heterophilous, name) for name in heterophilous.NAMES},
+    **{name: partial(gnn_benchmark.load_gnn_benchmark, name) for name in gnn_benchmark.FILES},
+}
+NAMES = tuple(LOADERS)
 
 log = logging.getLogger("wavy.data")
 
@@ -19,14 +26,23 @@ log = logging.getLogger("wavy.data")
 def load_graph(name: str) -> Data:
     """Load a graph for node classification.
 
+    * "cora", "citeseer", "pubmed": citations; one public split.
+    * "digits": a neighbour graph of images, always available; no split.
+    * "actor", "chameleon", "squirrel", "texas", "cornell", "wisconsin": pages that link to each other; ten splits.
+      "chameleon_filtered", "squirrel_filtered": without the duplicates among their pages.
+    * "tolokers", "minesweeper": two classes of unequal size; ten splits.
+    * "photo", "computers": products that are bought together; no split.
+    * "coauthor_cs", "coauthor_physics": authors who wrote together; no split.
+
     Args:
-        name: "cora", "citeseer", "pubmed" (citation graphs with the public split) or "digits" (a neighbour graph of
-            images, always available, without a split).
+        name: One of the names above.
 
     Returns:
-        x (N, F) float32 raw features; edge_index (2, E) int64 with both directions of each edge, sorted by row,
-        without self loops and duplicates; y (N,) int64; name; source, where the raw files came from. The citation
-        graphs also carry train_mask, val_mask and test_mask (N,) bool.
+        x (N, F) float32 raw features, a sparse COO tensor for the Coauthor graphs; edge_index (2, E) int64 with both
+        directions of each edge, sorted by row, without self loops and duplicates; y (N,) int64; name; source, where
+        the raw files came from; metric, what the authors of the data set report: "roc_auc" for two classes of
+        unequal size, "accuracy" for the others. Where a split comes with the graph: train_mask, val_mask and
+        test_mask bool, (N,), or (N, 10) for ten splits.
 
     Raises:
         ValueError: The name is unknown, or $WAVY_DATA or $WAVY_CACHE is not an absolute path.
@@ -35,6 +51,7 @@ def load_graph(name: str) -> Data:
     if name not in NAMES:
         nearest = difflib.get_close_matches(str(name).lower(), NAMES, n=1, cutoff=0.0)[0]
         raise ValueError(f"name must be one of {', '.join(NAMES)}, found {name!r}; did you mean {nearest!r}?")
-    data = load_digit_graph() if name == "digits" else load_planetoid(name)
+    data = LOADERS[name]()
+    data.metric = "roc_auc" if name in heterophilous.BINARY else "accuracy"
     log.info("graph %s: raw files from %s", name, data.source)
     return data

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 import torch
 from torch_geometric.data import Data
-from torch_geometric.utils import index_to_mask, remove_self_loops, to_undirected
+from torch_geometric.utils import index_to_mask
+
+from wavy.data.edges import simple_undirected
 
 VALIDATION_NODES = 500
 
@@ -25,8 +27,8 @@ def citation_graph(
         x, y, edge_index (2, E) with both directions, sorted by row, and the three masks (N,).
     """
     num_nodes = len(y)
-    edge_index, _ = remove_self_loops(torch.tensor(list(pairs)).t().contiguous())
-    data = Data(x=x, edge_index=to_undirected(edge_index, num_nodes=num_nodes), y=y)
+    edges = torch.tensor(list(pairs)).t().contiguous()
+    data = Data(x=x, edge_index=simple_undirected(edges, num_nodes), y=y)
     data.train_mask = index_to_mask(torch.arange(train_nodes), num_nodes)
     data.val_mask = index_to_mask(torch.arange(train_nodes, train_nodes + VALIDATION_NODES), num_nodes)
     data.test_mask = index_to_mask(test_nodes, num_nodes)

@@ -45,7 +45,7 @@ def layer_profile(
     def measure(module: nn.Module, _inputs: object, output: object) -> None:
         # At once, so that no more than one state is kept.
         name = names.get(module, type(module).__name__)
-        rows.append({"layer": len(rows), "module": name, **_measure(_state_of(output, name), labels)})
+        rows.append({"layer": len(rows), "module": name, **_measure(state_of(output, name), labels)})
 
     modes = [(module, module.training) for module in model.modules()]
     with ExitStack() as stack:
@@ -76,7 +76,7 @@ def _size(modules: list[nn.Module]) -> int:
     return sum(parameter.numel() for module in modules for parameter in module.parameters())
 
 
-def _state_of(output: object, name: str) -> Tensor:
+def state_of(output: object, name: str) -> Tensor:
     """The state in a block's output, which may be a pair with its memory, a tuple or a named output."""
     first = output
     while isinstance(first, (tuple, list)) and first:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wavy.dynamics import MIXED_KINDS
-from wavy.experiments.difformer_run import WEIGHT_DECAY, DifformerRun
+from wavy.experiments.difformer_run import SPLIT, WEIGHT_DECAY, DifformerRun
 
 #: Both sides of every claim on graphs.
 SIDES = ("diffusion", "light")
@@ -41,11 +41,16 @@ LAMBDA_CHOICES: dict[str, dict[str, object]] = {
     "lambda 1": {"theta_init": None, "lam": 1.0},
 }
 
+#: Graphs on which a prediction is tested in many cells, and in a few.
+SMALL = ("texas", "cornell", "wisconsin", "chameleon_filtered", "citeseer", "squirrel_filtered")
+LARGE = ("actor", "photo", "pubmed", "computers", "tolokers", "coauthor_cs", "coauthor_physics")
+
 
 def run(residual: str, **options: object) -> DifformerRun:
     """A run at the published setting of its data set, with theta starting at 0 where there is one, then ``options``."""
     dataset = options.get("dataset", "cora")
-    start = {"theta_init": 0.0 if residual in MIXED_KINDS else None, "weight_decay": WEIGHT_DECAY[dataset]}
+    start = {"theta_init": 0.0 if residual in MIXED_KINDS else None}
+    start |= {"weight_decay": WEIGHT_DECAY[dataset], "split": SPLIT[dataset]}
     return DifformerRun(residual=residual, **(start | options))
 
 
@@ -105,8 +110,22 @@ def factors() -> list[DifformerRun]:
     )
 
 
+def graphs() -> list[DifformerRun]:
+    """Other graphs than Cora, around the depths at which models are predicted to fail; Cora's settings throughout."""
+    small = [{"depth": depth, "tau": tau} for depth in (2, 8, 16, 32) for tau in (0.2, 0.5)]
+    large = [{"depth": 2, "tau": 0.5}, {"depth": 8, "tau": 0.2}, {"depth": 8, "tau": 0.5}, {"depth": 16, "tau": 0.2}]
+    return [
+        run(kind, dataset=dataset, seed=seed, weight_decay=WEIGHT_DECAY["cora"], **cell)
+        for seed in (0, 1)
+        for datasets, cells, kinds in ((SMALL, small, (*SIDES, "full")), (LARGE, large, SIDES))
+        for dataset in datasets
+        for cell in cells
+        for kind in kinds
+    ]
+
+
 def _unique(runs: Iterable[DifformerRun]) -> list[DifformerRun]:
     return list(dict.fromkeys(runs))
 
 
-PLANS = {"claims": claims, "search": search, "factors": factors}
+PLANS = {"claims": claims, "search": search, "factors": factors, "graphs": graphs}

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from wavy.experiments.fields import Depth, Epochs, Kind, Seed, Tau
 
-Dataset = Literal["cora", "citeseer", "pubmed", "digits"]
-#: Weight decay of the published settings; digits is not in them and takes Cora's.
-WEIGHT_DECAY = {"cora": 1e-2, "citeseer": 1.0, "pubmed": 1e-4, "digits": 1e-2}
+#: Graphs without a public split, or with one that is not the published setting's.
+RandomSplit = Literal[
+    "cora", "citeseer", "pubmed", "digits", "photo", "computers", "coauthor_cs", "coauthor_physics"
+]  # fmt: skip
+#: Graphs that come with ten splits.
+TenSplits = Literal[
+    "actor", "chameleon", "chameleon_filtered", "squirrel", "squirrel_filtered", "texas", "cornell", "wisconsin",
+    "tolokers", "minesweeper",
+]  # fmt: skip
+Dataset = Literal[RandomSplit, TenSplits]
+#: Weight decay of the published settings; graphs that are not in them take Cora's.
+WEIGHT_DECAY = dict.fromkeys(get_args(Dataset), 1e-2) | {"citeseer": 1.0, "pubmed": 1e-4}
+#: The split that a graph is used with.
+SPLIT = dict.fromkeys(get_args(RandomSplit), "random") | dict.fromkeys(get_args(TenSplits), "public")
 
 
 class DifformerRun(BaseModel):

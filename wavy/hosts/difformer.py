@@ -8,8 +8,10 @@ from torch import Tensor, nn
 
 from wavy.checks import check_choice, check_width
 from wavy.dynamics import KINDS
-from wavy.hosts.attention import KERNELS
+from wavy.hosts.affine_attention import affine_simple_attention
+from wavy.hosts.attention import KERNELS, simple_attention
 from wavy.hosts.conversion import ResidualOptions, converter
+from wavy.hosts.pairs import has_hooks
 from wavy.hosts.propagation import Propagation, sparse_product
 from wavy.layers import JointDropout, JointLayerNorm
 from wavy.residual import Residual
@@ -55,16 +57,38 @@ class DIFFormerConv(nn.Module):
         Returns:
             (N, d).
         """
-        split = (x.shape[0], self.heads, x.shape[1])
-        query, key = self.Wq(x).view(split), self.Wk(x).view(split)
-        value = x.unsqueeze(1).expand(split) if self.Wv is None else self.Wv(x).view(split)
-        attended = self.attention(query, key, value).mean(dim=1)
+        attended, value = self._attend(x)
         if propagation is None:
             return attended
-        propagated = propagation(x if self.Wv is None else value.mean(dim=1))
+        propagated = propagation(value)
         if graph_weight is None:
             return attended + propagated
         return (1 - graph_weight) * attended + graph_weight * propagated
+
+    def _attend(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Attention's output and its values, each averaged over the heads, (N, d)."""
+        linears = [linear for linear in (self.Wq, self.Wk, self.Wv) if linear is not None]
+        if self.attention is simple_attention and all(map(_is_plain, linears)):
+            attended = affine_simple_attention(x, self.heads, *((linear.weight, linear.bias) for linear in linears))
+            return _mean_of_heads(attended), x if self.Wv is None else self._mean_value(x)
+        split = (x.shape[0], self.heads, x.shape[1])
+        query, key = self.Wq(x).view(split), self.Wk(x).view(split)
+        value = x.unsqueeze(1).expand(split) if self.Wv is None else self.Wv(x).view(split)
+        attended = _mean_of_heads(self.attention(query, key, value))
+        return attended, x if self.Wv is None else _mean_of_heads(value)
+
+    def _mean_value(self, x: Tensor) -> Tensor:
+        weight, bias = (tensor.unflatten(0, (self.heads, -1)).mean(dim=0) for tensor in (self.Wv.weight, self.Wv.bias))
+        return F.linear(x, weight, bias)
+
+
+def _mean_of_heads(x: Tensor) -> Tensor:
+    return x.squeeze(1) if x.shape[1] == 1 else x.mean(dim=1)
+
+
+def _is_plain(linear: nn.Module) -> bool:
+    """Whether an affine map may stand for the module: no adapter, no hook."""
+    return type(linear) is nn.Linear and linear.bias is not None and not has_hooks(linear)
 
 
 class DIFFormer(nn.Module):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -46,7 +48,31 @@ def shared_dropout(
     """Dropout of a state and its velocity, each (..., d), under one mask."""
     if not training or p == 0:
         return x, velocity
-    if velocity is None:
+    if velocity is None and not _draws_bits(x):
         return F.dropout(x, p), None
-    mask = F.dropout(torch.ones_like(x), p)
-    return x * mask, velocity * mask
+    mask = _mask(x, p)
+    return x * mask, None if velocity is None else velocity * mask
+
+
+def _mask(like: Tensor, p: float) -> Tensor:
+    """0 with probability p, else what keeps the mean at 1; in the shape and type of ``like``.
+
+    On the CPU, 16 random bits decide about an entry, in a fifth of the time that ``F.dropout`` takes. The probability
+    is then the multiple of 2^-16 that is nearest to p, neither 0 nor 1, and the mean is 1 for that one.
+    """
+    if not _draws_bits(like):
+        return F.dropout(torch.ones_like(like), p)
+    dropped = min(max(round(p * 2**16), 1), 2**16 - 1)
+    # From the least number on without an end: all 64 bits are random, for four entries.
+    bits = torch.empty(math.ceil(like.numel() / 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
+    mask = torch.empty(like.shape, dtype=like.dtype)
+    torch.ge(bits[: like.numel()].view(like.shape), dropped - 2**15, out=mask)
+    return mask.mul_(2**16 / (2**16 - dropped))
+
+
+def _draws_bits(x: Tensor) -> bool:
+    # A compiler has a fast dropout of its own, and vmap decides itself which masks are the same.
+    if x.device.type != "cpu" or torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return False
+    transforms = torch._C._functorch.get_interpreter_stack() or ()
+    return all(transform.key() != torch._C._functorch.TransformType.Vmap for transform in transforms)

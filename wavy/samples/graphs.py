@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import nn
 
 from wavy.data import DataUnavailable, load_graph
+from wavy.experiments.difformer import SPLIT
 from wavy.experiments.transformer import TransformerRun
 from wavy.loading.loaded import GraphInput, PatchInput
 from wavy.samples.sample import Sample
@@ -26,7 +27,7 @@ def graph_input(model: nn.Module, takes: GraphInput, name: str, seed: int) -> Sa
         ValueError: an unknown graph, one that cannot be had, or nodes with another number of features.
     """
     try:
-        data = prepare_graph(load_graph(name), "random", seed)
+        data = prepare_graph(load_graph(name), SPLIT[name], seed)
     except DataUnavailable as error:
         raise ValueError(f"graph: {error}") from None
     if data.num_features != takes.features:

@@ -85,7 +85,7 @@ def model_inputs(model: nn.Module, data: Data) -> tuple[Tensor, Tensor | Propaga
     """What to call the model with: features (sparse where that is faster) and the prepared graph."""
     dtype = next(model.parameters()).dtype
     x = data.x.to(dtype)
-    if (x != 0).double().mean() < SPARSE_BELOW:
+    if x.layout != torch.strided or (x != 0).double().mean() < SPARSE_BELOW:
         x = sparse_features(x)
     graph = data.edge_index
     if hasattr(model, "propagation"):

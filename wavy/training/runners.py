@@ -2,6 +2,12 @@
 
 from wavy.training.difformer import difformer_metrics
 from wavy.training.remedies import remedy_metrics
+from wavy.training.signal import signal_metrics
 from wavy.training.transformer import transformer_metrics
 
-RUNNERS = {"difformer": difformer_metrics, "remedies": remedy_metrics, "transformer": transformer_metrics}
+RUNNERS = {
+    "difformer": difformer_metrics,
+    "remedies": remedy_metrics,
+    "signal": signal_metrics,
+    "transformer": transformer_metrics,
+}

@@ -1,0 +1,71 @@
+"""Trained or not, and the border between: the rule, and the threshold that the recorded runs on Cora give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wavy import results
+from wavy.companion.trainability import fit_threshold, trained
+from wavy.experiments.difformer import DifformerRun, DifformerStudy
+from wavy.experiments.difformer_plans import PLANS, run
+from wavy.experiments.signal import THRESHOLDS, SignalStudy, prediction_of
+
+ROWS = Path(__file__).parents[1] / "results"
+
+
+def test_half_way_from_guessing_to_the_shallow_model_counts_as_trained():
+    rows = pd.DataFrame({"train_accuracy": [0.2, 0.59, 0.61, 1.0]})
+    assert trained(rows, guess=0.2, shallow=1.0).tolist() == [False, False, True, True]
+    with pytest.raises(ValueError, match="shallow: found 0 more than guess"):
+        trained(rows, guess=0.2, shallow=0.2)
+
+
+@given(st.lists(st.floats(0.01, 100), min_size=2, max_size=20, unique=True), st.data())
+def test_no_threshold_has_fewer_errors(scores, data):
+    success = data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores)))
+    frame = pd.DataFrame({"score": scores, "success": success})
+    if len(set(success)) < 2:
+        with pytest.raises(ValueError, match="success: found one kind only"):
+            fit_threshold(frame.score, frame.success)
+        return
+    threshold = fit_threshold(frame.score, frame.success)
+
+    def errors(at):
+        return ((frame.score >= at) != frame.success).sum()
+
+    inner = sorted(scores)[1:]
+    assert errors(threshold) == min(errors(score) for score in inner)
+
+
+def test_a_gap_is_cut_at_its_geometric_middle():
+    assert fit_threshold(pd.Series([4.0, 0.5, 1.0]), pd.Series([True, False, False])) == pytest.approx(2)
+
+
+def test_predictions_belong_to_their_runs():
+    light = prediction_of(run("light", dataset="texas", depth=3, tau=0.2))
+    assert (light.dataset, light.depth, light.tau, light.lam, light.split) == ("texas", 3, 0.2, 0.5, "public")
+    assert prediction_of(run("diffusion")).lam is None
+    assert prediction_of(run("light", theta_init=None, lam=0.9)).lam == 0.9
+    assert set(map(prediction_of, PLANS["graphs"]())) <= set(SignalStudy().runs())
+
+
+@pytest.mark.parametrize("score", list(THRESHOLDS))
+def test_the_thresholds_are_those_that_cora_gives(score):
+    plan = DifformerStudy(scale="cpu", dataset="cora").runs()
+    scores = results.select(ROWS / "signal.jsonl", map(prediction_of, plan))
+    rows = results.select(ROWS / "difformer.jsonl", plan)
+    success = trained(rows, guess=1 / 7, shallow=1.0)
+    assert fit_threshold(scores[score], success) == pytest.approx(THRESHOLDS[score], rel=0.01)
+
+
+@pytest.mark.parametrize("plan", list(PLANS))
+def test_a_plan_names_each_run_once(plan):
+    runs = PLANS[plan]()
+    hashes = [results.run_hash(planned) for planned in runs]
+    assert len(set(hashes)) == len(hashes)
+    assert all(isinstance(planned, DifformerRun) for planned in runs)

@@ -1,0 +1,61 @@
+"""Evidence for a difference: paired over seeds, with its interval, its p-value, and Holm's correction of several."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Paired differences in short: mean, the ends of its interval, number of pairs, p-value of the paired t-test."""
+
+    mean: float
+    low: float
+    high: float
+    pairs: int
+    p: float
+
+
+def paired_difference(baseline: pd.Series, variant: pd.Series) -> Evidence:
+    """Mean difference variant - baseline over the seeds that both have, with its interval.
+
+    Args:
+        baseline: values indexed by seed.
+        variant: values indexed by seed.
+
+    Returns:
+        The evidence; its mean, interval and p are NaN where there are too few pairs for them.
+
+    Raises:
+        ValueError: a seed stands twice in one of them.
+    """
+    for name, values in (("baseline", baseline), ("variant", variant)):
+        if not values.index.is_unique:
+            raise ValueError(f"{name}: found a seed twice, allowed one value a seed")
+    difference = (variant - baseline).dropna()
+    pairs = len(difference)
+    mean = difference.mean() if pairs else math.nan
+    if pairs < 2:
+        return Evidence(mean, math.nan, math.nan, pairs, math.nan)
+    error = difference.std(ddof=1) / np.sqrt(pairs)
+    half = stats.t.ppf((1 + CONFIDENCE) / 2, pairs - 1) * error
+    p = 2 * stats.t.sf(abs(mean) / error, pairs - 1) if error > 0 else float(mean == 0)
+    return Evidence(mean, mean - half, mean + half, pairs, float(p))
+
+
+def holm(p: pd.Series) -> pd.Series:
+    """P-values corrected for being looked at together, by Holm's step-down method; NaN is no test and stays NaN.
+
+    Source: Holm, A simple sequentially rejective multiple test procedure (1979).
+    """
+    ordered = p.dropna().sort_values(kind="stable")
+    factors = np.arange(len(ordered), 0, -1)
+    corrected = (ordered * factors).cummax().clip(upper=1)
+    return corrected.reindex(p.index)
