@@ -85,4 +85,5 @@ def _progress(count: int, total: int, row: Row, left: float) -> str:
 
 
 def _name(run: dict[str, object]) -> str:
-    return f"{run['dataset']} {run['residual']} depth {run['depth']} tau {run['tau']:g} seed {run['seed']}"
+    tau = "" if run["tau"] is None else f" tau {run['tau']:g}"
+    return f"{run['dataset']} {run['residual']} depth {run['depth']}{tau} seed {run['seed']}"

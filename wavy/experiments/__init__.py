@@ -5,12 +5,14 @@ The notebook's parameters cell, the command line's checks and help, and ``params
 
 from wavy.experiments import chapters
 from wavy.experiments.difformer import DifformerStudy
+from wavy.experiments.remedies import RemedyStudy
 from wavy.experiments.signal import SignalStudy
 from wavy.experiments.transformer import TransformerStudy
 
 #: Notebook or experiment -> its parameter class.
 EXPERIMENTS = {
     "difformer": DifformerStudy,
+    "remedies": RemedyStudy,
     "signal": SignalStudy,
     "transformer": TransformerStudy,
     "oversmoothing": chapters.Oversmoothing,

@@ -1,7 +1,13 @@
 """Experiment name -> the function that does one of its runs, for :func:`wavy.sweep.sweep`."""
 
 from wavy.training.difformer import difformer_metrics
+from wavy.training.remedies import remedy_metrics
 from wavy.training.signal import signal_metrics
 from wavy.training.transformer import transformer_metrics
 
-RUNNERS = {"difformer": difformer_metrics, "signal": signal_metrics, "transformer": transformer_metrics}
+RUNNERS = {
+    "difformer": difformer_metrics,
+    "remedies": remedy_metrics,
+    "signal": signal_metrics,
+    "transformer": transformer_metrics,
+}

@@ -1,0 +1,95 @@
+"""What the graph models have in common: the call, the input layer, the readout, the prepared graph."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.utils import to_torch_csr_tensor
+
+from wavy.checks import check_width
+from wavy.remedies.embedding import Embedding
+
+
+@dataclass(frozen=True)
+class PreparedGraph:
+    """A graph that is used more than once.
+
+    An edge (j, i) lets node i read from node j. Self loops are those of ``edge_index``; none are added.
+
+    Attributes:
+        edge_index: (2, E).
+        weight: (E,), of D^-1/2 A_G D^-1/2, in the order of the edges.
+        adjacency: the same matrix in CSR form, (N, N), which PyG's layers take in place of ``edge_index``.
+    """
+
+    edge_index: Tensor
+    weight: Tensor
+    adjacency: Tensor
+
+
+def prepare(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> PreparedGraph:
+    """Normalise a graph once for all layers."""
+    edge_index, weight = gcn_norm(edge_index, None, num_nodes, add_self_loops=False, dtype=dtype)
+    with warnings.catch_warnings(), torch.sparse.check_sparse_tensor_invariants(enable=False):
+        # torch warns once a process that CSR is in beta.
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        adjacency = to_torch_csr_tensor(edge_index.flip(0), weight, size=(num_nodes, num_nodes))
+    return PreparedGraph(edge_index, weight, adjacency)
+
+
+class GraphModel(nn.Module):
+    """A node classifier, ``model(x, graph) -> logits``: input layer, L layers, readout.
+
+    A subclass makes its layers in :meth:`build` and says in :meth:`evolve` how the state passes them.
+
+    Args:
+        in_channels: features F of a node.
+        hidden_channels: channels d of the state.
+        out_channels: classes C.
+        num_layers: layers L between the input layer and the readout.
+        dropout: probability.
+
+    Shapes:
+        - **input:** x (N, F), dense or sparse CSR; graph: edge_index (2, E) with the self loops that are wanted, or
+          what :meth:`propagation` prepared.
+        - **output:** logits (N, C).
+
+    Raises:
+        ValueError: a size that is not a whole number >= 1, or edge weights, which these models do not take.
+    """
+
+    def __init__(
+        self, in_channels: int, hidden_channels: int, out_channels: int, num_layers: int, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        for name in ("in_channels", "hidden_channels", "out_channels", "num_layers"):
+            check_width(name, locals()[name])
+        self.embedding = Embedding(in_channels, hidden_channels, dropout)
+        self.build(hidden_channels, num_layers, dropout)
+        self.readout = nn.Linear(hidden_channels, out_channels)
+
+    def build(self, channels: int, num_layers: int, dropout: float) -> None:
+        """Make the layers."""
+        raise NotImplementedError
+
+    def evolve(self, x: Tensor, graph: PreparedGraph) -> Tensor:
+        """The last state from the first one, both (N, d)."""
+        raise NotImplementedError
+
+    def propagation(self, edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None) -> PreparedGraph:
+        """The graph, to be passed as ``graph`` where it is used more than once."""
+        if edge_weight is not None:
+            raise ValueError("edge_weight: found a tensor, allowed None: this model takes graphs without weights")
+        return prepare(edge_index, num_nodes, self.readout.weight.dtype)
+
+    def forward(self, x: Tensor, graph: Tensor | PreparedGraph) -> Tensor:
+        """Class logits, (N, C)."""
+        return self.readout(self.evolve(self.embedding(x), self.prepared(graph, x.shape[0])))
+
+    def prepared(self, graph: Tensor | PreparedGraph, num_nodes: int) -> PreparedGraph:
+        """The graph as :meth:`evolve` takes it."""
+        return self.propagation(graph, num_nodes) if isinstance(graph, Tensor) else graph
