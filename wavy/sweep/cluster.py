@@ -1,0 +1,134 @@
+"""Runs on the workers of a Dask cluster.
+
+This uses distributed's futures and not joblib's Dask backend: joblib 1.6 waits for ever when a task ends by an error
+outside its function, for instance when it has killed its workers; and it does not use workers that come later.
+"""
+
+# ruff: noqa: PLC0415 (a function that travels imports where it arrives)
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from itertools import islice
+
+import cloudpickle
+from distributed import Client, Future, KilledWorker, wait
+from pydantic import BaseModel
+
+from wavy import __version__, results
+from wavy.sweep.local import Do
+from wavy.sweep.one import Failure, Outcome
+
+#: How long to wait for the scheduler's answer, and for a first worker.
+CONNECT_SECONDS = 5
+#: How long to go on without any worker.
+PATIENCE_SECONDS = 600
+#: How often to look for workers that have come or gone.
+POLL_SECONDS = 1
+
+#: What a worker must have to give the rows that this process would give.
+CODE = f"wavy {__version__}, revision {results.REVISION}"
+
+
+class Cluster:
+    """The workers of a scheduler, one run at a time on each.
+
+    Args:
+        address: of the scheduler, for instance ``tcp://host:8786``.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.workers = 1
+
+    def outcomes(self, do: Do, runs: Iterator[BaseModel]) -> Iterator[Outcome]:
+        """Do the runs; each starts when a worker is free, in their order. Workers may come and go.
+
+        The run of a worker that dies is done again by another; after the fourth death it has failed.
+
+        Raises:
+            ValueError: no scheduler answers, no worker is there, a worker is unfit, or the cluster is lost.
+        """
+        call = _by_value(CODE)
+        with _connected(self.address) as client:
+            self._check(client, call)
+            under_way: dict[Future, BaseModel] = {}
+            try:
+                while True:
+                    self._count_workers(client)
+                    for run in islice(runs, max(0, self.workers - len(under_way))):
+                        under_way[client.submit(call, cloudpickle.dumps((do, run)), pure=False)] = run
+                    if not under_way:
+                        return
+                    for future in _ended(under_way):
+                        yield _outcome(future, under_way.pop(future))
+            except (CancelledError, OSError):
+                raise ValueError(f"cluster: the scheduler at {self.address} is gone; the rows so far stand") from None
+            finally:
+                client.cancel(list(under_way))
+
+    def _check(self, client: Client, call: Callable[[bytes | None], object]) -> None:
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except TimeoutError:
+            raise ValueError(f"cluster: no worker at {self.address}; dask worker {self.address} --nthreads 1") from None
+        for worker, error in client.run(call, None, on_error="return").items():
+            if error is not None:
+                raise ValueError(f"cluster: worker {worker}: {error}")
+        self._seen = time.monotonic()
+
+    def _count_workers(self, client: Client) -> None:
+        if found := len(client.nthreads()):
+            self.workers, self._seen = found, time.monotonic()
+        elif time.monotonic() - self._seen > PATIENCE_SECONDS:
+            raise ValueError(f"cluster: no worker at {self.address} for {PATIENCE_SECONDS} s; the rows so far stand")
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"cluster: no scheduler answers at {address} ({error}); start one: dask scheduler") from None
+    with client:
+        yield client
+
+
+def _by_value(code: str) -> Callable[[bytes | None], Outcome | None]:
+    """The function that a worker calls. It travels as code, so that a worker without wavy can say so."""
+
+    def call(payload: bytes | None) -> Outcome | None:
+        from distributed import get_worker
+
+        try:
+            from wavy.sweep.cluster import CODE
+        except ImportError as error:
+            raise RuntimeError(f"found no wavy that can be imported ({error}), allowed {code}") from None
+        if code != CODE:
+            raise RuntimeError(f"found {CODE}, allowed {code}")
+        if (threads := get_worker().state.nthreads) > 1:
+            # Runs side by side in one process would draw from the same random numbers.
+            raise RuntimeError(f"found {threads} threads, allowed 1: dask worker --nthreads 1 --nworkers {threads}")
+        if payload is None:
+            return None
+        do, run = pickle.loads(payload)
+        return do(run)
+
+    return call
+
+
+def _ended(futures: Iterable[Future]) -> set[Future]:
+    try:
+        return wait(list(futures), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED").done
+    except TimeoutError:
+        return set()
+
+
+def _outcome(future: Future, run: BaseModel) -> Outcome:
+    error = future.exception() if future.status == "error" else None
+    if isinstance(error, KilledWorker):
+        return Failure(results.run_hash(run), "its worker died four times: killed, or out of memory")
+    return Failure.of(run, error) if error else future.result()
