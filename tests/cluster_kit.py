@@ -15,7 +15,7 @@ PYTHONPATH = os.pathsep.join([str(TESTS), str(TESTS.parent)])
 
 
 class DaskCluster:
-    """Processes in a temporary folder.
+    """Processes in a temporary folder. A run whose worker dies is done again once.
 
     Args:
         folder: where the scheduler leaves its address, and the processes their messages.
@@ -46,7 +46,7 @@ class DaskCluster:
             process = subprocess.Popen(
                 [*words, "--scheduler-file", str(self.file), *map(str, options)],
                 cwd=self.folder,
-                env={**os.environ, "PYTHONPATH": pythonpath},
+                env={**os.environ, "PYTHONPATH": pythonpath, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"},
                 stdout=log,
                 stderr=log,
             )

@@ -128,3 +128,14 @@ def test_a_row_that_cannot_be_written_ends_the_sweep_at_once(tmp_path, folder, m
     assert result.exit_code == 1
     assert result.stderr == "wavy: rows.jsonl: a row could not be written (no space left); the rows so far stand\n"
     assert len(started(folder)) == 1
+
+
+def test_the_command_refuses_processes_beside_a_cluster_and_a_cluster_without_dask(tmp_path, monkeypatch, wavy_command):
+    result = wavy_command("--jobs", 2, "--cluster", "tcp://127.0.0.1:9", "--rows", tmp_path / "rows.jsonl")
+    assert result.exit_code == 1
+    assert result.stderr == "wavy: jobs: found 2, allowed none with --cluster: its workers do the runs\n"
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.delitem(sys.modules, "wavy.sweep.cluster", raising=False)
+    result = wavy_command("--cluster", "tcp://127.0.0.1:9", "--rows", tmp_path / "rows.jsonl")
+    assert result.exit_code == 1
+    assert result.stderr == 'wavy: cluster: the package distributed is missing; pip install "wavy[cluster]"\n'

@@ -4,9 +4,9 @@ This uses distributed's futures and not joblib's Dask backend: joblib 1.6 waits 
 outside its function, for instance when it has killed its workers; and it does not use workers that come later.
 """
 
-# ruff: noqa: PLC0415 (a function that travels imports where it arrives)
 from __future__ import annotations
 
+import importlib
 import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -32,6 +32,8 @@ POLL_SECONDS = 1
 #: What a worker must have to give the rows that this process would give.
 CODE = f"wavy {__version__}, revision {results.REVISION}"
 
+Call = Callable[[bytes], Outcome | None]
+
 
 class Cluster:
     """The workers of a scheduler, one run at a time on each.
@@ -47,14 +49,15 @@ class Cluster:
     def outcomes(self, do: Do, runs: Iterator[BaseModel]) -> Iterator[Outcome]:
         """Do the runs; each starts when a worker is free, in their order. Workers may come and go.
 
-        The run of a worker that dies is done again by another; after the fourth death it has failed.
+        The run of a worker that dies is done again by another; after some deaths (Dask's ``allowed-failures``) it has
+        failed.
 
         Raises:
             ValueError: no scheduler answers, no worker is there, a worker is unfit, or the cluster is lost.
         """
         call = _by_value(CODE)
         with _connected(self.address) as client:
-            self._check(client, call)
+            self._check(client, call, do)
             under_way: dict[Future, BaseModel] = {}
             try:
                 while True:
@@ -70,19 +73,24 @@ class Cluster:
             finally:
                 client.cancel(list(under_way))
 
-    def _check(self, client: Client, call: Callable[[bytes | None], object]) -> None:
+    def _check(self, client: Client, call: Call, do: Do) -> None:
         try:
             client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         except TimeoutError:
             raise ValueError(f"cluster: no worker at {self.address}; dask worker {self.address} --nthreads 1") from None
-        for worker, error in client.run(call, None, on_error="return").items():
-            if error is not None:
+        for worker, error in client.run(call, cloudpickle.dumps((do, None)), on_error="return").items():
+            if error:
                 raise ValueError(f"cluster: worker {worker}: {error}")
         self._seen = time.monotonic()
 
     def _count_workers(self, client: Client) -> None:
-        if found := len(client.nthreads()):
-            self.workers, self._seen = found, time.monotonic()
+        threads = client.nthreads()
+        for worker, number in threads.items():
+            # Runs side by side in one process would draw from the same random numbers.
+            if number > 1:
+                raise ValueError(f"cluster: worker {worker}: found {number} threads, allowed 1: --nthreads 1")
+        if threads:
+            self.workers, self._seen = len(threads), time.monotonic()
         elif time.monotonic() - self._seen > PATIENCE_SECONDS:
             raise ValueError(f"cluster: no worker at {self.address} for {PATIENCE_SECONDS} s; the rows so far stand")
 
@@ -97,25 +105,22 @@ def _connected(address: str) -> Iterator[Client]:
         yield client
 
 
-def _by_value(code: str) -> Callable[[bytes | None], Outcome | None]:
-    """The function that a worker calls. It travels as code, so that a worker without wavy can say so."""
+def _by_value(code: str) -> Call:
+    """The function that a worker calls. It travels as code, so that a worker without wavy can say so.
 
-    def call(payload: bytes | None) -> Outcome | None:
-        from distributed import get_worker
+    Its argument is pickled, a function and the run that it takes; with None as the run, it only looks whether all is
+    there.
+    """
 
+    def call(payload: bytes) -> Outcome | None:
         try:
-            from wavy.sweep.cluster import CODE
+            found = importlib.import_module("wavy.sweep.cluster").CODE
+            do, run = pickle.loads(payload)
         except ImportError as error:
-            raise RuntimeError(f"found no wavy that can be imported ({error}), allowed {code}") from None
-        if code != CODE:
-            raise RuntimeError(f"found {CODE}, allowed {code}")
-        if (threads := get_worker().state.nthreads) > 1:
-            # Runs side by side in one process would draw from the same random numbers.
-            raise RuntimeError(f"found {threads} threads, allowed 1: dask worker --nthreads 1 --nworkers {threads}")
-        if payload is None:
-            return None
-        do, run = pickle.loads(payload)
-        return do(run)
+            raise RuntimeError(f"found {error}, allowed {code}") from None
+        if found != code:
+            raise RuntimeError(f"found {found}, allowed {code}")
+        return do(run) if run else None
 
     return call
 
@@ -128,7 +133,10 @@ def _ended(futures: Iterable[Future]) -> set[Future]:
 
 
 def _outcome(future: Future, run: BaseModel) -> Outcome:
+    """What came of a run. Any error but the worker's death is none of the run but of an unfit worker, come later."""
     error = future.exception() if future.status == "error" else None
     if isinstance(error, KilledWorker):
-        return Failure(results.run_hash(run), "its worker died four times: killed, or out of memory")
-    return Failure.of(run, error) if error else future.result()
+        return Failure(results.run_hash(run), "each worker that took it died: killed, or out of memory")
+    if error:
+        raise ValueError(f"cluster: a worker that came later: {error}; the rows so far stand")
+    return future.result()

@@ -78,9 +78,7 @@ class Processes:
         try:
             (outcome,) = self._together(do, [run])
         except TerminatedWorkerError:
-            return Failure(
-                run_hash(run), "its process died, also when it ran alone: killed, or out of memory"
-            )
+            return Failure(run_hash(run), "its process died, also when it ran alone: killed, or out of memory")
         return outcome
 
 
