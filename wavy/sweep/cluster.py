@@ -7,6 +7,7 @@ outside its function, for instance when it has killed its workers; and it does n
 from __future__ import annotations
 
 import importlib
+import logging
 import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -97,6 +98,7 @@ class Cluster:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Client]:
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # what is wrong is said here, in one line
     try:
         client = Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
