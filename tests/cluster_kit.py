@@ -34,8 +34,10 @@ class DaskCluster:
         """A worker that no nanny starts anew when it is killed."""
         return self._start("dask_worker", "--no-nanny", "--nthreads", threads, pythonpath=pythonpath)
 
-    def end(self) -> None:
-        """Kill all processes."""
+    def __enter__(self) -> DaskCluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         for process in self.processes:
             process.kill()
             process.wait()

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("distributed")
 
-from cluster_kit import PYTHONPATH, DaskCluster
-from sweep_kit import TESTS, FakeRun, FakeStudy, command, fake, seeds, started, until
+from cluster_kit import from sweep_kit import FakeRun, FakeStudy, command, fake, seeds, started, until
 from wavy import rowfile
 from wavy.sweep import SweepError, cluster, sweep
 
 # distributed leaves sockets and loops to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-
-
-@pytest.fixture
-def dask(tmp_path):
-    """A scheduler without workers."""
-    (tmp_path / "dask").mkdir()
-    found = DaskCluster(tmp_path / "dask")
-    yield found
-    found.end()
 
 
 @pytest.fixture
@@ -38,19 +26,8 @@ def folder(tmp_path):
     return tmp_path / "traces"
 
 
-def unfit(tmp_path, name):
-    """Options for a worker that must not take runs."""
-    folder = tmp_path / name
-    if name == "no package":
-        (folder / "wavy").mkdir(parents=True)
-        (folder / "wavy" / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'wavy'\")")
-    if name == "other revision":
-        shutil.copytree(TESTS.parent / "wavy", folder / "wavy", ignore=shutil.ignore_patterns("__pycache__"))
-    return {"threads": 2} if name == "two threads" else {"pythonpath": os.pathsep.join([str(folder), PYTHONPATH])}
-
-
-def do(address, runs, path, report=lambda line: None, **options):
-    return sweep(runs, fake, scale="quick", path=path, cluster=address, report=report, **options)
+def do(address, runs, path):
+    return sweep(runs, fake, scale="quick", path=path, cluster=address, report=lambda line: None)
 
 
 def test_a_worker_killed_in_mid_run_loses_nothing(dask, tmp_path, folder):
@@ -72,34 +49,6 @@ def test_a_worker_killed_in_mid_run_loses_nothing(dask, tmp_path, folder):
     begun = [seed for seed, _ in started(folder)]
     assert len(begun) > len(set(begun)), "the killed worker was not in mid-run"
     assert {worker for _, worker in started(folder)} == {worker.pid for worker in workers}
-
-
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("no package", "found No module named 'wavy', allowed wavy "),
-        ("other revision", f"found wavy .*, revision unknown, allowed {cluster.CODE}"),
-        ("two threads", "found 2 threads, allowed 1"),
-    ],
-)
-def test_an_unfit_worker_is_named_before_any_work(dask, tmp_path, folder, name, found):
-    dask.worker(**unfit(tmp_path, name))
-    with pytest.raises(ValueError, match=rf"^cluster: worker tcp://127.0.0.1:\d+: {found}") as caught:
-        do(dask.address, [FakeRun(folder=str(folder))], tmp_path / "rows.jsonl")
-    assert "\n" not in str(caught.value)
-    assert not started(folder)
-
-
-def test_an_unfit_worker_that_comes_later_ends_the_sweep(dask, tmp_path, folder):
-    """It would fail one run after the other in no time."""
-    dask.worker()
-    runs = [FakeRun(seed=seed, seconds=0.3, folder=str(folder)) for seed in range(100)]
-    comes = threading.Thread(target=lambda: (until(lambda: started(folder)), dask.worker(threads=2)))
-    comes.start()
-    with pytest.raises(ValueError, match=r"worker tcp://\S+: found 2 threads, allowed 1"):
-        do(dask.address, runs, tmp_path / "rows.jsonl")
-    comes.join()
-    assert seeds(tmp_path / "rows.jsonl")
 
 
 def test_a_run_that_kills_its_workers_has_failed_and_the_others_wait_for_a_new_one(dask, tmp_path):
@@ -157,20 +106,3 @@ def test_ctrl_c_leaves_a_sweep_that_goes_on(dask, tmp_path, folder):
     assert all(line.startswith("[") for line in output.splitlines()[:-1]), output
     do(dask.address, FakeStudy(count=6, seconds=0.5, folder=str(folder)).runs(), tmp_path / "rows.jsonl")
     assert sorted(seeds(tmp_path / "rows.jsonl")) == list(range(6))
-
-
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nowhere", "http://127.0.0.1:1"])
-def test_no_scheduler_is_told_in_seconds_and_before_any_work(tmp_path, folder, monkeypatch, address):
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
-    begun = time.monotonic()
-    with pytest.raises(
-        ValueError, match=rf"^cluster: no scheduler answers at {address} \(.*\); start one: dask scheduler$"
-    ):
-        do(address, [FakeRun(folder=str(folder))], tmp_path / "rows.jsonl")
-    assert time.monotonic() - begun < 5
-
-
-def test_a_scheduler_without_workers_is_told(dask, tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
-    with pytest.raises(ValueError, match=r"^cluster: no worker at tcp://\S+; dask worker tcp://\S+ --nthreads 1$"):
-        do(dask.address, [FakeRun()], tmp_path / "rows.jsonl")
