@@ -40,6 +40,13 @@ def golden():
 
 
 @pytest.fixture
+def traces(tmp_path):
+    """A folder in which the runs of ``sweep_kit`` leave traces."""
+    (tmp_path / "traces").mkdir()
+    return tmp_path / "traces"
+
+
+@pytest.fixture
 def dask(tmp_path):
     """A Dask scheduler without workers, in a process of its own: ``dask.worker()`` starts one."""
     pytest.importorskip("distributed")

@@ -32,12 +32,6 @@ def three_threads(monkeypatch):
 
 
 @pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "traces").mkdir()
-    return tmp_path / "traces"
-
-
-@pytest.fixture
 def wavy_command(tmp_path, monkeypatch):
     """Call the command with the experiment ``fake``."""
     monkeypatch.setitem(EXPERIMENTS, "fake", FakeStudy)
@@ -77,28 +71,28 @@ def test_processes_have_one_thread_whatever_the_environment_says(tmp_path):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_when_the_time_is_up_the_first_runs_stand_and_the_sweep_ends_normally(tmp_path, folder, jobs):
+def test_when_the_time_is_up_the_first_runs_stand_and_the_sweep_ends_normally(tmp_path, traces, jobs):
     path, order = tmp_path / "rows.jsonl", [5, 3, 4, 0, 2, 1, *range(6, 200)]
-    runs = [FakeRun(seed=seed, seconds=0.05, folder=str(folder)) for seed in order]
+    runs = [FakeRun(seed=seed, seconds=0.05, folder=str(traces)) for seed in order]
     do(runs[:2], path, jobs=jobs)
     table, lines = do(runs, path, jobs=jobs, minutes=1 / 60)
-    done = [seed for seed, _ in started(folder)]
+    done = [seed for seed, _ in started(traces)]
     assert 2 < len(done) < 200
     assert sorted(done) == sorted(order[: len(done)])
     assert sorted(seeds(path)) == sorted(done) == sorted(table.seed)
     assert lines[-1] == f"time is up: {len(done)} of 200 rows stand ({len(done) / 200:.0%})"
 
 
-def test_runs_start_in_their_order(tmp_path, folder):
+def test_runs_start_in_their_order(tmp_path, traces):
     order = [3, 0, 2, 1, 4]
-    do([FakeRun(seed=seed, folder=str(folder)) for seed in order], tmp_path / "rows.jsonl")
-    assert [seed for seed, _ in started(folder)] == order
+    do([FakeRun(seed=seed, folder=str(traces)) for seed in order], tmp_path / "rows.jsonl")
+    assert [seed for seed, _ in started(traces)] == order
 
 
-def test_a_run_asked_for_twice_is_done_once(tmp_path, folder):
-    table, lines = do([FakeRun(folder=str(folder))] * 2, None)
+def test_a_run_asked_for_twice_is_done_once(tmp_path, traces):
+    table, lines = do([FakeRun(folder=str(traces))] * 2, None)
     assert len(table) == 2
-    assert len(started(folder)) == len(lines) == 1
+    assert len(started(traces)) == len(lines) == 1
 
 
 def test_rows_of_a_model_without_depth_and_tau(tmp_path):
@@ -119,15 +113,15 @@ def test_the_command_takes_a_process_for_each_physical_core(tmp_path, monkeypatc
     assert taken == [joblib.cpu_count(only_physical_cores=True), 1, 3]
 
 
-def test_a_row_that_cannot_be_written_ends_the_sweep_at_once(tmp_path, folder, monkeypatch, wavy_command):
+def test_a_row_that_cannot_be_written_ends_the_sweep_at_once(tmp_path, traces, monkeypatch, wavy_command):
     def full(path, row):
         raise OSError("no space left")
 
     monkeypatch.setattr(rowfile, "append", full)
-    result = wavy_command("-p", f"folder={folder}", "--jobs", 1, "--rows", tmp_path / "rows.jsonl")
+    result = wavy_command("-p", f"folder={traces}", "--jobs", 1, "--rows", tmp_path / "rows.jsonl")
     assert result.exit_code == 1
     assert result.stderr == "wavy: rows.jsonl: a row could not be written (no space left); the rows so far stand\n"
-    assert len(started(folder)) == 1
+    assert len(started(traces)) == 1
 
 
 def test_the_command_refuses_processes_beside_a_cluster_and_a_cluster_without_dask(tmp_path, monkeypatch, wavy_command):

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from cluster_kit import from sweep_kit import FakeRun, FakeStudy, command, fake, seeds, started, until
+from sweep_kit import FakeRun, FakeStudy, command, fake, seeds, started, until
 from wavy import rowfile
 from wavy.sweep import SweepError, cluster, sweep
 
@@ -19,24 +19,17 @@ from wavy.sweep import SweepError, cluster, sweep
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """Where runs leave their traces."""
-    (tmp_path / "traces").mkdir()
-    return tmp_path / "traces"
-
-
 def do(address, runs, path):
     return sweep(runs, fake, scale="quick", path=path, cluster=address, report=lambda line: None)
 
 
-def test_a_worker_killed_in_mid_run_loses_nothing(dask, tmp_path, folder):
+def test_a_worker_killed_in_mid_run_loses_nothing(dask, tmp_path, traces):
     path, workers = tmp_path / "rows.jsonl", [dask.worker(), dask.worker()]
-    runs = [FakeRun(seed=seed, seconds=0.3, folder=str(folder)) for seed in range(10)]
+    runs = [FakeRun(seed=seed, seconds=0.3, folder=str(traces)) for seed in range(10)]
 
     def kill_in_mid_run():
         until(lambda: len(seeds(path)) >= 3)
-        until(lambda: any(worker == workers[0].pid and seed not in seeds(path) for seed, worker in started(folder)))
+        until(lambda: any(worker == workers[0].pid and seed not in seeds(path) for seed, worker in started(traces)))
         workers[0].kill()
 
     killer = threading.Thread(target=kill_in_mid_run)
@@ -46,9 +39,9 @@ def test_a_worker_killed_in_mid_run_loses_nothing(dask, tmp_path, folder):
     assert workers[0].wait() == -signal.SIGKILL
     assert sorted(seeds(path)) == list(range(10))
     assert table.seed.tolist() == list(range(10))
-    begun = [seed for seed, _ in started(folder)]
+    begun = [seed for seed, _ in started(traces)]
     assert len(begun) > len(set(begun)), "the killed worker was not in mid-run"
-    assert {worker for _, worker in started(folder)} == {worker.pid for worker in workers}
+    assert {worker for _, worker in started(traces)} == {worker.pid for worker in workers}
 
 
 def test_a_run_that_kills_its_workers_has_failed_and_the_others_wait_for_a_new_one(dask, tmp_path):
@@ -68,10 +61,10 @@ def test_a_run_that_kills_its_workers_has_failed_and_the_others_wait_for_a_new_o
 
 
 @pytest.mark.parametrize("lost", ["scheduler", "worker"])
-def test_a_lost_cluster_ends_the_sweep_and_the_rows_stand(dask, tmp_path, folder, monkeypatch, lost):
+def test_a_lost_cluster_ends_the_sweep_and_the_rows_stand(dask, tmp_path, traces, monkeypatch, lost):
     monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 1)
     lost_process = {"worker": dask.worker(), "scheduler": dask.scheduler}[lost]
-    runs = [FakeRun(seed=seed, seconds=0.2, folder=str(folder)) for seed in range(100)]
+    runs = [FakeRun(seed=seed, seconds=0.2, folder=str(traces)) for seed in range(100)]
     loses = threading.Thread(target=lambda: (until(lambda: seeds(tmp_path / "rows.jsonl")), lost_process.kill()))
     loses.start()
     with pytest.raises(
@@ -93,16 +86,16 @@ def test_rows_travel_to_the_caller_who_writes_them(dask, tmp_path, monkeypatch):
     assert not (dask.folder / "rows.jsonl").exists()
 
 
-def test_ctrl_c_leaves_a_sweep_that_goes_on(dask, tmp_path, folder):
+def test_ctrl_c_leaves_a_sweep_that_goes_on(dask, tmp_path, traces):
     dask.worker()
-    arguments = ["sweep", "fake", "-p", "count=6", "-p", f"folder={folder}", "--rows", tmp_path / "rows.jsonl"]
+    arguments = ["sweep", "fake", "-p", "count=6", "-p", f"folder={traces}", "--rows", tmp_path / "rows.jsonl"]
     with command(*arguments, "-p", "seconds=0.5", "--cluster", dask.address) as process:
-        until(lambda: len(started(folder)) > len(seeds(tmp_path / "rows.jsonl")) > 0)
+        until(lambda: len(started(traces)) > len(seeds(tmp_path / "rows.jsonl")) > 0)
         os.killpg(process.pid, signal.SIGINT)
         output, _ = process.communicate(timeout=20)
     standing = seeds(tmp_path / "rows.jsonl")
     assert process.returncode == 130
     assert output.splitlines()[-1] == f"stopped; {len(standing)} of 6 rows stand; the same command goes on"
     assert all(line.startswith("[") for line in output.splitlines()[:-1]), output
-    do(dask.address, FakeStudy(count=6, seconds=0.5, folder=str(folder)).runs(), tmp_path / "rows.jsonl")
+    do(dask.address, FakeStudy(count=6, seconds=0.5, folder=str(traces)).runs(), tmp_path / "rows.jsonl")
     assert sorted(seeds(tmp_path / "rows.jsonl")) == list(range(6))

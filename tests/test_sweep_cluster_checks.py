@@ -19,13 +19,6 @@ from wavy.sweep import cluster, sweep
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """Where runs leave their traces."""
-    (tmp_path / "traces").mkdir()
-    return tmp_path / "traces"
-
-
 def unfit(tmp_path, name):
     """Options for a worker that must not take runs."""
     folder = tmp_path / name
@@ -49,19 +42,19 @@ def do(address, runs, path):
         ("two threads", "found 2 threads, allowed 1"),
     ],
 )
-def test_an_unfit_worker_is_named_before_any_work(dask, tmp_path, folder, name, found):
+def test_an_unfit_worker_is_named_before_any_work(dask, tmp_path, traces, name, found):
     dask.worker(**unfit(tmp_path, name))
     with pytest.raises(ValueError, match=rf"^cluster: worker tcp://127.0.0.1:\d+: {found}") as caught:
-        do(dask.address, [FakeRun(folder=str(folder))], tmp_path / "rows.jsonl")
+        do(dask.address, [FakeRun(folder=str(traces))], tmp_path / "rows.jsonl")
     assert "\n" not in str(caught.value)
-    assert not started(folder)
+    assert not started(traces)
 
 
-def test_an_unfit_worker_that_comes_later_ends_the_sweep(dask, tmp_path, folder):
+def test_an_unfit_worker_that_comes_later_ends_the_sweep(dask, tmp_path, traces):
     """It would fail one run after the other in no time."""
     dask.worker()
-    runs = [FakeRun(seed=seed, seconds=0.3, folder=str(folder)) for seed in range(100)]
-    comes = threading.Thread(target=lambda: (until(lambda: started(folder)), dask.worker(threads=2)))
+    runs = [FakeRun(seed=seed, seconds=0.3, folder=str(traces)) for seed in range(100)]
+    comes = threading.Thread(target=lambda: (until(lambda: started(traces)), dask.worker(threads=2)))
     comes.start()
     with pytest.raises(ValueError, match=r"worker tcp://\S+: found 2 threads, allowed 1"):
         do(dask.address, runs, tmp_path / "rows.jsonl")
@@ -70,13 +63,13 @@ def test_an_unfit_worker_that_comes_later_ends_the_sweep(dask, tmp_path, folder)
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nowhere", "http://127.0.0.1:1"])
-def test_no_scheduler_is_told_in_seconds_and_before_any_work(tmp_path, folder, monkeypatch, address):
+def test_no_scheduler_is_told_in_seconds_and_before_any_work(tmp_path, traces, monkeypatch, address):
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
     begun = time.monotonic()
     with pytest.raises(
         ValueError, match=rf"^cluster: no scheduler answers at {address} \(.*\); start one: dask scheduler$"
     ):
-        do(address, [FakeRun(folder=str(folder))], tmp_path / "rows.jsonl")
+        do(address, [FakeRun(folder=str(traces))], tmp_path / "rows.jsonl")
     assert time.monotonic() - begun < 5
 
 

@@ -11,13 +11,6 @@ from sweep_kit import FakeRun, FakeStudy, alive, command, fake, seeds, started, 
 from wavy.sweep import SweepError, sweep
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """Where runs leave their traces."""
-    (tmp_path / "traces").mkdir()
-    return tmp_path / "traces"
-
-
 def test_a_process_that_dies_costs_no_other_run(tmp_path):
     runs = [FakeRun(seed=seed, act="die" if seed == 1 else "work") for seed in range(5)]
     with pytest.raises(SweepError) as caught:
@@ -29,11 +22,11 @@ def test_a_process_that_dies_costs_no_other_run(tmp_path):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_ctrl_c_ends_all_processes_and_the_same_command_goes_on(tmp_path, folder, jobs):
-    arguments = ["sweep", "fake", "-p", "count=6", "-p", f"folder={folder}", "--rows", tmp_path / "rows.jsonl"]
+def test_ctrl_c_ends_all_processes_and_the_same_command_goes_on(tmp_path, traces, jobs):
+    arguments = ["sweep", "fake", "-p", "count=6", "-p", f"folder={traces}", "--rows", tmp_path / "rows.jsonl"]
     with command(*arguments, "-p", "seconds=0.3", "--jobs", jobs) as process:
         until(lambda: seeds(tmp_path / "rows.jsonl"))
-        until(lambda: len(started(folder)) > len(seeds(tmp_path / "rows.jsonl")))
+        until(lambda: len(started(traces)) > len(seeds(tmp_path / "rows.jsonl")))
         os.killpg(process.pid, signal.SIGINT)
         output, _ = process.communicate(timeout=20)
     standing = seeds(tmp_path / "rows.jsonl")
@@ -41,18 +34,18 @@ def test_ctrl_c_ends_all_processes_and_the_same_command_goes_on(tmp_path, folder
     assert process.returncode == 130
     assert output.splitlines()[-1] == f"stopped; {len(standing)} of 6 rows stand; the same command goes on"
     assert all(line.startswith("[") for line in output.splitlines()[:-1]), output
-    assert not any(alive(number) for _, number in started(folder))
-    runs = FakeStudy(count=6, seconds=0.3, folder=str(folder)).runs()
+    assert not any(alive(number) for _, number in started(traces))
+    runs = FakeStudy(count=6, seconds=0.3, folder=str(traces)).runs()
     sweep(runs, fake, scale="quick", path=tmp_path / "rows.jsonl", report=lambda line: None)
     assert sorted(seeds(tmp_path / "rows.jsonl")) == list(range(6))
 
 
-def test_a_killed_parent_loses_no_row_and_leaves_no_process(tmp_path, folder):
-    arguments = ["sweep", "fake", "-p", "count=200", "-p", f"folder={folder}", "--rows", tmp_path / "rows.jsonl"]
+def test_a_killed_parent_loses_no_row_and_leaves_no_process(tmp_path, traces):
+    arguments = ["sweep", "fake", "-p", "count=200", "-p", f"folder={traces}", "--rows", tmp_path / "rows.jsonl"]
     with command(*arguments, "-p", "seconds=0.2", "--jobs", 2) as process:
         until(lambda: len(seeds(tmp_path / "rows.jsonl")) >= 2)
         process.kill()
         process.wait()
-        until(lambda: not any(alive(number) for _, number in started(folder)), seconds=5)
+        until(lambda: not any(alive(number) for _, number in started(traces)), seconds=5)
         standing = seeds(tmp_path / "rows.jsonl")
-    assert len(started(folder)) - 2 <= len(standing) == len(set(standing))
+    assert len(started(traces)) - 2 <= len(standing) == len(set(standing))
