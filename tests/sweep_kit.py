@@ -123,7 +123,17 @@ def seeds(path: Path) -> list[int]:
 
 def alive(process: int) -> bool:
     """Whether a process runs (a zombie does not)."""
+    return _stat(Path(f"/proc/{process}"))[0] not in "Z-"
+
+
+def children(process: int) -> list[int]:
+    """The processes that a process has started and that have not ended."""
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*") if _stat(path)[1] == str(process)]
+
+
+def _stat(path: Path) -> list[str]:
+    """State and parent of a process."""
     try:
-        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+        return (path / "stat").read_text().rsplit(")", 1)[1].split()[:2]
+    except (FileNotFoundError, ProcessLookupError):
+        return ["-", "-"]

@@ -83,6 +83,12 @@ def test_when_the_time_is_up_the_first_runs_stand_and_the_sweep_ends_normally(tm
     assert lines[-1] == f"time is up: {len(done)} of 200 rows stand ({len(done) / 200:.0%})"
 
 
+def test_no_run_waits_in_a_queue_when_the_time_is_up(tmp_path, traces):
+    runs = [FakeRun(seed=seed, seconds=1, folder=str(traces)) for seed in range(8)]
+    do(runs, tmp_path / "rows.jsonl", jobs=2, minutes=0.5 / 60)
+    assert len(started(traces)) <= 2
+
+
 def test_runs_start_in_their_order(tmp_path, traces):
     order = [3, 0, 2, 1, 4]
     do([FakeRun(seed=seed, folder=str(traces)) for seed in order], tmp_path / "rows.jsonl")

@@ -13,6 +13,7 @@ pytest.importorskip("distributed")
 
 from cluster_kit import PYTHONPATH
 from sweep_kit import TESTS, FakeRun, fake, seeds, started, until
+from wavy import __version__
 from wavy.sweep import cluster, sweep
 
 # distributed leaves sockets and loops to the garbage collector.
@@ -25,8 +26,10 @@ def unfit(tmp_path, name):
     if name == "no package":
         (folder / "wavy").mkdir(parents=True)
         (folder / "wavy" / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'wavy'\")")
-    if name == "other revision":
+    if name == "other version":
         shutil.copytree(TESTS.parent / "wavy", folder / "wavy", ignore=shutil.ignore_patterns("__pycache__"))
+        first = folder / "wavy" / "__init__.py"
+        first.write_text(first.read_text().replace(__version__, "0.0.0"))
     return {"threads": 2} if name == "two threads" else {"pythonpath": os.pathsep.join([str(folder), PYTHONPATH])}
 
 
@@ -38,7 +41,7 @@ def do(address, runs, path):
     ("name", "found"),
     [
         ("no package", "found No module named 'wavy', allowed wavy "),
-        ("other revision", f"found wavy .*, revision unknown, allowed {cluster.CODE}"),
+        ("other version", rf"found wavy 0.0.0, revision \S+, allowed {cluster.CODE}"),
         ("two threads", "found 2 threads, allowed 1"),
     ],
 )

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from sweep_kit import FakeRun, FakeStudy, alive, command, fake, seeds, started, until
+from sweep_kit import FakeRun, FakeStudy, alive, children, command, fake, seeds, started, until
 from wavy.sweep import SweepError, sweep
 
 
@@ -38,6 +38,17 @@ def test_ctrl_c_ends_all_processes_and_the_same_command_goes_on(tmp_path, traces
     runs = FakeStudy(count=6, seconds=0.3, folder=str(traces)).runs()
     sweep(runs, fake, scale="quick", path=tmp_path / "rows.jsonl", report=lambda line: None)
     assert sorted(seeds(tmp_path / "rows.jsonl")) == list(range(6))
+
+
+def test_ctrl_c_while_the_processes_start_is_as_quiet(tmp_path):
+    with command("sweep", "fake", "--jobs", 2, "--rows", tmp_path / "rows.jsonl") as process:
+        until(lambda: len(children(process.pid)) >= 3)  # two for runs, and joblib's own
+        begun = children(process.pid)
+        os.killpg(process.pid, signal.SIGINT)
+        output, _ = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert output == "stopped; 0 of 4 rows stand; the same command goes on\n"
+    until(lambda: not any(map(alive, begun)), seconds=5)
 
 
 def test_a_killed_parent_loses_no_row_and_leaves_no_process(tmp_path, traces):
