@@ -8,8 +8,9 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from multiprocessing.resource_tracker import ensure_running
 
 import torch
 from joblib import Parallel, delayed, parallel_config
@@ -64,15 +65,14 @@ class Processes:
                     yield self._alone(do, under_way.pop(next(iter(under_way))))
 
     def _together(self, do: Do, runs: Iterable[BaseModel]) -> Iterator[Outcome]:
-        with parallel_config("loky", n_jobs=self.workers, inner_max_num_threads=1), _interrupts_held():
-            # No run waits in a queue: none would outlive this process, or start after the time is up.
-            parallel = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
-            outcomes = parallel(delayed(_in_child)(do, run, os.getpid()) for run in runs)
-        try:
+        ensure_running()  # Python's own process; its start, needed by joblib, would let interrupts through again
+        with ExitStack() as stack:
+            with parallel_config("loky", n_jobs=self.workers, inner_max_num_threads=1), _interrupts_held():
+                # No run waits in a queue: none would start after the time is up, or after this process is killed.
+                parallel = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
+                outcomes = parallel(delayed(_in_child)(do, run, os.getpid()) for run in runs)
+                stack.callback(_close, outcomes)
             yield from outcomes
-        finally:
-            with warnings.catch_warnings(action="ignore"), _interrupts_held():
-                outcomes.close()  # kills the processes of runs under way; joblib warns of them
 
     def _alone(self, do: Do, run: BaseModel) -> Outcome:
         try:
@@ -80,6 +80,12 @@ class Processes:
         except TerminatedWorkerError:
             return Failure(run_hash(run), "its process died, also when it ran alone: killed, or out of memory")
         return outcome
+
+
+def _close(outcomes: Generator[Outcome, None, None]) -> None:
+    """End the processes of runs under way, if there are any; joblib would warn of them."""
+    with warnings.catch_warnings(action="ignore"), _interrupts_held():
+        outcomes.close()
 
 
 def _tracked(runs: Iterator[BaseModel], under_way: dict[str, BaseModel]) -> Iterator[BaseModel]:
