@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from wavy.experiments.difformer_run import WEIGHT_DECAY, Dataset
+from wavy.experiments.difformer_run import SPLIT, WEIGHT_DECAY, Dataset
 from wavy.experiments.fields import Depth, Epochs, Seed, Study, Tau, unique
 from wavy.remedies.models import NAMES, WITH_TAU, check_tau, model_name
 
@@ -98,6 +98,7 @@ class RemedyStudy(Study):
                 seed=seed,
                 epochs=self.chosen("epochs"),
                 weight_decay=WEIGHT_DECAY[self.dataset],
+                split=SPLIT[self.dataset],
                 dtype="float64" if self.scale == "quick" else "float32",
             )
             for seed in self.chosen("seeds")
