@@ -6,7 +6,7 @@ import sys
 
 import torch
 
-from benchmarks import allocator, imports, memory, rows, speed, tokens, ways
+from benchmarks import allocator, epoch, imports, memory, nodes, rows, speed, tokens, ways
 from benchmarks.models import CASES
 
 BENCHMARKS = {
@@ -15,7 +15,13 @@ BENCHMARKS = {
     "memory": lambda: memory.run(CASES, rows.FILE),
     "tokens": lambda: tokens.run(tokens.COUNTS, rows.FILE),
     "imports": lambda: imports.run(rows.FILE),
+    "epoch": lambda: epoch.run(rows.FILE),
+    "accuracy": lambda: epoch.accuracy(rows.FILE),
+    "nodes": lambda: nodes.run(nodes.COUNTS, rows.FILE),
 }
+
+#: What tells the rows of one benchmark apart.
+NAMES = ("model", "residual", "step", "way", "tokens", "nodes")
 
 
 def main(names: list[str]) -> None:
@@ -26,7 +32,9 @@ def main(names: list[str]) -> None:
     torch.set_num_threads(rows.THREADS)
     for name in names or BENCHMARKS:
         for row in BENCHMARKS[name]():
-            what = " ".join(str(row[key]) for key in ("model", "residual", "step", "way", "tokens") if key in row)
+            what = " ".join(
+                str(row[key]) for key in ("model", "residual", "step", "way", "tokens", "nodes") if key in row
+            )
             print(f"{name} {what}: {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}] {row['unit']}", flush=True)
 
 

@@ -37,3 +37,21 @@ def golden():
         )
 
     return read
+
+
+@pytest.fixture
+def traces(tmp_path):
+    """A folder in which the runs of ``sweep_kit`` leave traces."""
+    (tmp_path / "traces").mkdir()
+    return tmp_path / "traces"
+
+
+@pytest.fixture
+def dask(tmp_path):
+    """A Dask scheduler without workers, in a process of its own: ``dask.worker()`` starts one."""
+    pytest.importorskip("distributed")
+    from cluster_kit import DaskCluster  # noqa: PLC0415
+
+    (tmp_path / "dask").mkdir()
+    with DaskCluster(tmp_path / "dask") as found:
+        yield found

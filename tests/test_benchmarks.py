@@ -10,9 +10,12 @@ import torch
 pytest.importorskip("timm")
 pytest.importorskip("transformers")
 
-from benchmarks import allocator, imports, memory, rows, speed, tokens, ways
+from benchmarks import allocator, epoch, imports, memory, nodes, rows, speed, tokens, ways
 from benchmarks.models import CASES, TINY, build
+from benchmarks.published import PublishedDIFFormer
+from wavy import official
 from wavy.dynamics import KINDS
+from wavy.experiments.difformer import DifformerRun
 
 MACHINE = {"threads", "device", "versions", "revision", "time"}
 
@@ -115,3 +118,41 @@ def test_timed_processes_keep_freed_memory_and_those_whose_memory_is_measured_do
     allocator.restart_keeping(["speed"])
     assert len(started) == 1
     assert not allocator.KEEPING.keys() & allocator.default_environment().keys()
+
+
+SMALL = DifformerRun(dataset="digits", depth=2, hidden_channels=8, epochs=3, dtype="float64")
+
+
+@pytest.mark.parametrize("name", ["difformer_simple_h1", "difformer_simple_h2"])
+def test_the_published_difformer_is_the_published_one(golden, name):
+    reference = golden(name)
+    model = PublishedDIFFormer(official.load(reference.weights, family="difformer", **reference.meta)).eval()
+    assert torch.allclose(model(reference.x, reference.edge_index), reference.logits, rtol=1e-9, atol=1e-12)
+
+
+def test_the_published_epoch_takes_the_steps_of_our_training():
+    setting = SMALL.model_copy(update={"dropout": 0.0})
+    data = epoch.graph_of(setting)
+    own, published = (fit(setting, data, 3) for fit in (epoch.fit_own, epoch.fit_published))
+    parts = [f"{part}_accuracy" for part in ("train", "val", "test")]
+    assert [own[part] for part in parts] == [published[part] for part in parts]
+
+
+def test_an_epoch_is_measured_beside_the_published_one():
+    published, own = epoch.run(None, SMALL, epochs=1, repeats=1)
+    assert (published["way"], published["unit"], own["way"], own["unit"]) == ("published", "s", "wavy", "ratio")
+    assert 0 < own["floor"] < 1
+    rows = epoch.accuracy(None, SMALL, seeds=(0, 1))
+    assert [(row["way"], row["repeats"]) for row in rows] == [("published", 2), ("wavy", 2)]
+
+
+def test_nodes_are_measured_in_processes_of_their_own(monkeypatch):
+    found = nodes.in_new_process(500, 1)
+    assert len(found["seconds"]) == 1
+    assert 0 < found["bytes"] < found["peak"] < nodes.LIMIT
+    monkeypatch.setattr(nodes, "in_new_process", lambda count, _: found | {"seconds": [count], "bytes": count**2})
+    *rows, time_slope, memory_slope = nodes.run((500, 1000), None, repeats=1)
+    assert [(row["nodes"], row["unit"], row["value"]) for row in rows] == [
+        (500, "s", 500), (500, "bytes a node", 500), (1000, "s", 1000), (1000, "bytes a node", 1000)
+    ]  # fmt: skip
+    assert [time_slope["value"], memory_slope["value"]] == pytest.approx([1, 2])

@@ -108,18 +108,6 @@ def test_rows_that_cannot_be_written_are_found_out_before_the_first_run(tmp_path
         sweep(runs(1), lambda run, device: pytest.fail("ran"), scale="cpu", path=tmp_path / "folder")
 
 
-def test_a_failing_run_is_named_and_the_finished_rows_stand(tmp_path):
-    path = tmp_path / "rows.jsonl"
-
-    def fails_at_two(run, device):
-        return {"test_accuracy": 0.5 if run.seed < 2 else float("nan")}
-
-    with pytest.raises(ValueError, match=r"metrics: found {'test_accuracy': nan}") as caught:
-        sweep(runs(4), fails_at_two, scale="cpu", path=path, report=lambda line: None)
-    assert caught.value.__notes__ == ["in the run cora diffusion depth 8 tau 0.5 seed 2"]
-    assert len(rowfile.read(path)) == 2
-
-
 @pytest.mark.parametrize("cut", [1, 10, -2])
 def test_a_half_row_is_not_data_and_the_next_append_removes_it(tmp_path, cut):
     path = tmp_path / "rows.jsonl"

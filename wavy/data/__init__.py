@@ -6,7 +6,7 @@ from functools import partial
 
 from torch_geometric.data import Data
 
-from wavy.data import gnn_benchmark, heterophilous, planetoid
+from wavy.data import gnn_benchmark, heterophilous, ogbn, planetoid
 from wavy.data.digits import load_digit_graph
 from wavy.data.sources import DataUnavailable
 
@@ -17,8 +17,10 @@ LOADERS = {
     "digits": load_digit_graph,
     **{name: partial(heterophilous.load_heterophilous, name) for name in heterophilous.NAMES},
     **{name: partial(gnn_benchmark.load_gnn_benchmark, name) for name in gnn_benchmark.FILES},
+    **{name: partial(ogbn.load_ogbn, name) for name in ogbn.FOLDERS},
 }
 NAMES = tuple(LOADERS)
+ROC_AUC = (*heterophilous.BINARY, "ogbn-proteins")
 
 log = logging.getLogger("wavy.data")
 
@@ -33,16 +35,18 @@ def load_graph(name: str) -> Data:
     * "tolokers", "minesweeper": two classes of unequal size; ten splits.
     * "photo", "computers": products that are bought together; no split.
     * "coauthor_cs", "coauthor_physics": authors who wrote together; no split.
+    * "ogbn-arxiv": citations, split by time; "ogbn-proteins": interactions, 112 labels a node, split by species. They
+      need the package ``ogb``, and their files are not checked: no checksums are published.
 
     Args:
         name: One of the names above.
 
     Returns:
         x (N, F) float32 raw features, a sparse COO tensor for the Coauthor graphs; edge_index (2, E) int64 with both
-        directions of each edge, sorted by row, without self loops and duplicates; y (N,) int64; name; source, where
-        the raw files came from; metric, what the authors of the data set report: "roc_auc" for two classes of
-        unequal size, "accuracy" for the others. Where a split comes with the graph: train_mask, val_mask and
-        test_mask bool, (N,), or (N, 10) for ten splits.
+        directions of each edge, sorted by row, without self loops and duplicates; y (N,) int64 classes, or (N, T)
+        labels 0 and 1 for T tasks; name; source, where the raw files came from; metric, what the authors of the data
+        set report: "roc_auc" for two classes of unequal size and for T tasks, else "accuracy". Where a split comes
+        with the graph: train_mask, val_mask and test_mask bool, (N,), or (N, 10) for ten splits.
 
     Raises:
         ValueError: The name is unknown, or $WAVY_DATA or $WAVY_CACHE is not an absolute path.
@@ -52,6 +56,6 @@ def load_graph(name: str) -> Data:
         nearest = difflib.get_close_matches(str(name).lower(), NAMES, n=1, cutoff=0.0)[0]
         raise ValueError(f"name must be one of {', '.join(NAMES)}, found {name!r}; did you mean {nearest!r}?")
     data = LOADERS[name]()
-    data.metric = "roc_auc" if name in heterophilous.BINARY else "accuracy"
+    data.metric = "roc_auc" if name in ROC_AUC else "accuracy"
     log.info("graph %s: raw files from %s", name, data.source)
     return data

@@ -38,6 +38,14 @@ SCALES = {
 }
 
 
+#: What the large graphs have in place of a scale's values, but for the epochs of scale ``quick``: the depths that the
+#: sources make claims about, and the epochs published for ogbn-proteins.
+LARGE_SCALES = {
+    "ogbn-arxiv": {"depths": (3, 5, 7), "epochs": 1000},
+    "ogbn-proteins": {"depths": (3, 5), "epochs": 1000},
+}
+
+
 class DifformerStudy(Study):
     """The parameters of ``notebooks/difformer``; ``None`` means what the scale says."""
 
@@ -66,6 +74,13 @@ class DifformerStudy(Study):
                 f"plan: found {self.plan!r} with scale quick or epochs set, allowed scale cpu or gpu alone"
             )
         return self
+
+    def chosen(self, name: str) -> object:
+        """A parameter's value; where it is ``None``, that of the large graph or of the scale."""
+        large = LARGE_SCALES.get(self.dataset, {})
+        if getattr(self, name) is None and name in large and (self.scale, name) != ("quick", "epochs"):
+            return large[name]
+        return super().chosen(name)
 
     def runs(self) -> list[DifformerRun]:
         """The runs of the study: seeds outermost, so that a stopped sweep leaves whole comparisons."""

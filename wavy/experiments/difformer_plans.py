@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wavy.dynamics import MIXED_KINDS
-from wavy.experiments.difformer_run import SPLIT, WEIGHT_DECAY, DifformerRun
+from wavy.experiments.difformer_run import SETTINGS, WEIGHT_DECAY, DifformerRun
 
 #: Both sides of every claim on graphs.
 SIDES = ("diffusion", "light")
@@ -50,7 +50,7 @@ def run(residual: str, **options: object) -> DifformerRun:
     """A run at the published setting of its data set, with theta starting at 0 where there is one, then ``options``."""
     dataset = options.get("dataset", "cora")
     start = {"theta_init": 0.0 if residual in MIXED_KINDS else None}
-    start |= {"weight_decay": WEIGHT_DECAY[dataset], "split": SPLIT[dataset]}
+    start |= SETTINGS[dataset]
     return DifformerRun(residual=residual, **(start | options))
 
 
@@ -115,7 +115,7 @@ def graphs() -> list[DifformerRun]:
     small = [{"depth": depth, "tau": tau} for depth in (2, 8, 16, 32) for tau in (0.2, 0.5)]
     large = [{"depth": 2, "tau": 0.5}, {"depth": 8, "tau": 0.2}, {"depth": 8, "tau": 0.5}, {"depth": 16, "tau": 0.2}]
     return [
-        run(kind, dataset=dataset, seed=seed, weight_decay=WEIGHT_DECAY["cora"], **cell)
+        run(kind, dataset=dataset, seed=seed, weight_decay=WEIGHT_DECAY["cora"], metric="accuracy", **cell)
         for seed in (0, 1)
         for datasets, cells, kinds in ((SMALL, small, (*SIDES, "full")), (LARGE, large, SIDES))
         for dataset in datasets

@@ -17,11 +17,28 @@ TenSplits = Literal[
     "actor", "chameleon", "chameleon_filtered", "squirrel", "squirrel_filtered", "texas", "cornell", "wisconsin",
     "tolokers", "minesweeper",
 ]  # fmt: skip
-Dataset = Literal[RandomSplit, TenSplits]
-#: Weight decay of the published settings; graphs that are not in them take Cora's.
-WEIGHT_DECAY = dict.fromkeys(get_args(Dataset), 1e-2) | {"citeseer": 1.0, "pubmed": 1e-4}
+#: Large graphs with one public split, of the Open Graph Benchmark.
+OneSplit = Literal["ogbn-arxiv", "ogbn-proteins"]
+Dataset = Literal[RandomSplit, TenSplits, OneSplit]
+_LARGE = get_args(OneSplit)
+#: Weight decay of the published settings; small graphs that are not in them take Cora's.
+WEIGHT_DECAY = dict.fromkeys(get_args(Dataset), 1e-2) | {"citeseer": 1.0, "pubmed": 1e-4} | dict.fromkeys(_LARGE, 0.0)
 #: The split that a graph is used with.
-SPLIT = dict.fromkeys(get_args(RandomSplit), "random") | dict.fromkeys(get_args(TenSplits), "public")
+SPLIT = dict.fromkeys(get_args(RandomSplit), "random") | dict.fromkeys((*get_args(TenSplits), *_LARGE), "public")
+#: What else the published setting of large graphs changes in a run's defaults; it was published for ogbn-proteins, and
+#: ogbn-arxiv takes the same.
+LARGE_SETTING = {
+    "lr": 1e-2, "dropout": 0.0, "use_weight": True, "normalize_features": False, "batch_size": 10_000, "eval_every": 9,
+}  # fmt: skip
+#: Graphs whose authors report ROC-AUC; it takes the place of accuracy, binary cross entropy that of cross entropy.
+ROC_AUC = ("tolokers", "minesweeper", "ogbn-proteins")
+#: Graph -> what its setting changes in a run's defaults.
+SETTINGS = {
+    name: {"weight_decay": WEIGHT_DECAY[name], "split": SPLIT[name]}
+    | ({"metric": "roc_auc"} if name in ROC_AUC else {})
+    | (LARGE_SETTING if name in _LARGE else {})
+    for name in get_args(Dataset)
+}
 
 
 class DifformerRun(BaseModel):
@@ -52,5 +69,8 @@ class DifformerRun(BaseModel):
     split: Literal["random", "public"] = "random"
     patience: int | None = Field(None, ge=1, description="epochs without a better validation accuracy before a stop")
     dtype: Literal["float32", "float64"] = "float32"
+    batch_size: int | None = Field(None, ge=1, description="nodes a mini-batch; None for the full graph in one step")
+    metric: Literal["accuracy", "roc_auc"] = "accuracy"
+    eval_every: int = Field(1, ge=1, description="evaluate the first epoch and then every so many")
     lam: float | None = Field(None, ge=0, le=1, description="a lambda that stays as it is; None trains theta")
     graph_weight: float | None = Field(None, gt=0, le=1, description="share of the graph in A; None: the operator's")

@@ -11,8 +11,9 @@ from wavy.dynamics import KINDS
 from wavy.hosts.affine_attention import affine_simple_attention
 from wavy.hosts.attention import KERNELS, simple_attention
 from wavy.hosts.conversion import ResidualOptions, converter
+from wavy.hosts.features import feature_product
 from wavy.hosts.pairs import has_hooks
-from wavy.hosts.propagation import Propagation, sparse_product
+from wavy.hosts.propagation import Propagation
 from wavy.layers import JointDropout, JointLayerNorm
 from wavy.residual import Residual
 
@@ -67,19 +68,21 @@ class DIFFormerConv(nn.Module):
 
     def _attend(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Attention's output and its values, each averaged over the heads, (N, d)."""
-        linears = [linear for linear in (self.Wq, self.Wk, self.Wv) if linear is not None]
-        if self.attention is simple_attention and all(map(_is_plain, linears)):
-            attended = affine_simple_attention(x, self.heads, *((linear.weight, linear.bias) for linear in linears))
-            return _mean_of_heads(attended), x if self.Wv is None else self._mean_value(x)
+        if self.attention is simple_attention and all(_is_plain(linear) for linear in self.children()):
+            query, key = ((linear.weight, linear.bias) for linear in (self.Wq, self.Wk))
+            attended = affine_simple_attention(x, self.heads, query, key)
+            return (_mean_of_heads(attended), x) if self.Wv is None else self._values(attended, x)
         split = (x.shape[0], self.heads, x.shape[1])
         query, key = self.Wq(x).view(split), self.Wk(x).view(split)
         value = x.unsqueeze(1).expand(split) if self.Wv is None else self.Wv(x).view(split)
         attended = _mean_of_heads(self.attention(query, key, value))
         return attended, x if self.Wv is None else _mean_of_heads(value)
 
-    def _mean_value(self, x: Tensor) -> Tensor:
-        weight, bias = (tensor.unflatten(0, (self.heads, -1)).mean(dim=0) for tensor in (self.Wv.weight, self.Wv.bias))
-        return F.linear(x, weight, bias)
+    def _values(self, attended: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        # The rows of A sum to 1, so that A (X W + b) = (A X) W + b.
+        weight, bias = (tensor.unflatten(0, (self.heads, -1)) for tensor in (self.Wv.weight, self.Wv.bias))
+        weight, bias = weight.transpose(0, 1) / self.heads, bias.mean(dim=0)
+        return F.linear(attended.flatten(1), weight.flatten(1), bias), F.linear(x, weight.sum(dim=1), bias)
 
 
 def _mean_of_heads(x: Tensor) -> Tensor:
@@ -87,7 +90,7 @@ def _mean_of_heads(x: Tensor) -> Tensor:
 
 
 def _is_plain(linear: nn.Module) -> bool:
-    """Whether an affine map may stand for the module: no adapter, no hook."""
+    """Whether its weight and bias say all that a module does: no adapter, no hook."""
     return type(linear) is nn.Linear and linear.bias is not None and not has_hooks(linear)
 
 
@@ -222,7 +225,7 @@ class DIFFormer(nn.Module):
         linear = self.fcs[0]
         if x.layout == torch.strided:
             return linear(x)
-        return sparse_product(x, linear.weight.t()) + linear.bias
+        return feature_product(x, linear.weight.t()) + linear.bias
 
     def _finish_layer(self, layer: int, x: Tensor, velocity: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """LayerNorm (ReLU after the input layer) and dropout."""

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch_geometric.utils import degree
 
 from wavy.layers.eager import by_hand
+from wavy.layers.precision import at_least_single, no_autocast
 
 
 class Propagation:
@@ -103,10 +104,13 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
-        (x, weight), matrix = ctx.saved_tensors, ctx.matrix
+        (x, weight), matrix, transpose = ctx.saved_tensors, ctx.matrix, ctx.transpose
         grad_x = grad_weight = None
         if ctx.needs_input_grad[0]:
-            grad_x = _Product.apply(grad, weight[matrix.order], ctx.transpose, matrix)
+            if torch.is_grad_enabled():  # the gradient is to be differentiated again
+                grad_x = _Product.apply(grad, weight[matrix.order], transpose, matrix)
+            else:
+                grad_x = sparse_product(transpose.csr, grad)
         if ctx.needs_input_grad[1]:
             grad_weight = (grad[matrix.rows] * x[matrix.columns]).sum(dim=-1, dtype=weight.dtype)
         return grad_x, grad_weight, None, None
@@ -126,8 +130,8 @@ def _row_stochastic(source: Tensor, target: Tensor, weight: Tensor, num_nodes: i
 
 def sparse_product(matrix: Tensor, x: Tensor) -> Tensor:
     """A CSR matrix times a dense one, in single precision at least, which the CPU needs; in the type of ``x``."""
-    dtype = torch.promote_types(matrix.dtype, torch.float32)
-    with torch.autocast(x.device.type, enabled=False):
+    dtype = at_least_single(matrix)
+    with no_autocast(x):
         return torch.sparse.mm(matrix.to(dtype), x.to(dtype)).to(x.dtype)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import nn
 
 from wavy.data import DataUnavailable, load_graph
-from wavy.experiments.difformer import SPLIT
+from wavy.experiments.difformer_run import SPLIT
 from wavy.experiments.transformer import TransformerRun
 from wavy.loading.loaded import GraphInput, PatchInput
 from wavy.samples.sample import Sample

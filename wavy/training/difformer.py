@@ -12,11 +12,14 @@ from wavy.hosts.difformer import DIFFormer
 from wavy.training.device import check_device
 from wavy.training.graph import prepare_graph
 from wavy.training.node import NodeFit, fit_node_classifier
+from wavy.training.scores import num_outputs
 
 
 def run_graph(run: DifformerRun, device: str = "cpu") -> Data:
-    """The prepared graph of a run: split by the run's seed, with self loops."""
-    return prepare_graph(load_graph(run.dataset), run.split, run.seed, run.normalize_features).to(device)
+    """The prepared graph of a run: split by the run's seed, with self loops, and judged by the run's metric."""
+    data = prepare_graph(load_graph(run.dataset), run.split, run.seed, run.normalize_features)
+    data.metric = run.metric
+    return data.to(device)
 
 
 def build_difformer(run: DifformerRun, data: Data) -> DIFFormer:
@@ -24,7 +27,7 @@ def build_difformer(run: DifformerRun, data: Data) -> DIFFormer:
     return DIFFormer(
         data.num_features,
         run.hidden_channels,
-        int(data.y.max()) + 1,
+        num_outputs(data),
         num_layers=run.depth,
         heads=run.heads,
         kernel=run.kernel,
@@ -44,11 +47,18 @@ def build_difformer(run: DifformerRun, data: Data) -> DIFFormer:
 def train_difformer(run: DifformerRun, device: str = "cpu") -> NodeFit:
     """Train the model that ``run`` describes; the same run on the same machine gives the same fit."""
     check_device(device)
-    data = run_graph(run, device)
+    data = run_graph(run, device if run.batch_size is None else "cpu")
     seed_everything(run.seed)
     model = build_difformer(run, data).to(device)
     return fit_node_classifier(
-        model, data, epochs=run.epochs, lr=run.lr, weight_decay=run.weight_decay, patience=run.patience
+        model,
+        data,
+        epochs=run.epochs,
+        lr=run.lr,
+        weight_decay=run.weight_decay,
+        patience=run.patience,
+        batch_size=run.batch_size,
+        eval_every=run.eval_every,
     )
 
 

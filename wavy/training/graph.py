@@ -45,6 +45,8 @@ def prepare_graph(data: Data, split: str, seed: int, normalize_features: bool = 
 
 
 def _random_split(data: Data) -> Callable[[Data], Data]:
+    if data.y.dim() > 1:
+        raise ValueError("split: found 'random', which draws by class, but nodes have several labels; allowed public")
     smallest, needed = int(data.y.bincount().min()), TRAIN_PER_CLASS * (int(data.y.max()) + 1) + VALIDATION + TEST
     if smallest < TRAIN_PER_CLASS or data.num_nodes < needed:
         raise ValueError(

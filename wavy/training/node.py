@@ -1,4 +1,4 @@
-"""Node classification: full-batch training, model selection by validation accuracy."""
+"""Node classification: full batch or mini-batches, model selection by validation data alone."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from wavy.hosts.propagation import Propagation, sparse_features
+from wavy.training.batches import induced_batches
+from wavy.training.scores import metric_of, score, training_loss
 
 #: Below this share of non-zero features the input layer runs as a sparse product.
 SPARSE_BELOW = 0.1
@@ -22,9 +23,11 @@ SPARSE_BELOW = 0.1
 class NodeFit:
     """What one training run found. ``model`` holds the weights of the selected epoch.
 
-    ``metrics``: val_accuracy, test_accuracy and train_accuracy of the selected epoch (shares in [0, 1]), best_epoch,
-    epochs (those that ran), train_loss (last epoch), diverged (1 where the loss stopped being finite).
-    ``history``: one row an epoch: epoch, loss, train_accuracy, val_accuracy. Test data are not in it.
+    ``metrics``: train_accuracy, val_accuracy and test_accuracy of the selected epoch (shares in [0, 1]), or
+    train_roc_auc and so on for a data set judged by ROC-AUC; best_epoch, epochs (those that ran), train_loss (last
+    epoch), diverged (1 where the loss stopped being finite).
+    ``history``: one row an epoch: epoch, loss, and where it was evaluated train_ and val_accuracy (or _roc_auc). Test
+    data are not in it.
     """
 
     model: nn.Module
@@ -34,48 +37,65 @@ class NodeFit:
 
 @dataclass
 class _Best:
-    val_accuracy: float = -1.0
+    score: float = -1.0
     epoch: int = 0
     state: dict[str, Tensor] = field(default_factory=dict)
 
 
 def fit_node_classifier(
-    model: nn.Module, data: Data, *, epochs: int, lr: float, weight_decay: float, patience: int | None = None
+    model: nn.Module,
+    data: Data,
+    *,
+    epochs: int,
+    lr: float,
+    weight_decay: float,
+    patience: int | None = None,
+    batch_size: int | None = None,
+    eval_every: int = 1,
 ) -> NodeFit:
-    """Train on train_mask with Adam and cross entropy; keep the first epoch of the highest validation accuracy.
+    """Train on train_mask with Adam; keep the first epoch of the highest validation score.
 
-    Test accuracy is computed once, for the epoch that validation selected.
+    Loss and score are cross entropy and accuracy, or binary cross entropy and ROC-AUC, as the data set has it: see
+    :mod:`wavy.training.scores`. The test score is computed once, for the epoch that validation selected. Evaluation is
+    always on the full graph, and where ``data`` lies: a graph too large for the GPU stays in main memory.
 
     Args:
         model: a module called as ``model(x, graph) -> logits (N, C)``, for instance a DIFFormer.
-        data: from :func:`wavy.training.graph.prepare_graph`.
+        data: from :func:`wavy.training.graph.prepare_graph`; with ``batch_size`` it may lie elsewhere than the model.
         epochs: the most epochs.
         lr: Adam's learning rate.
         weight_decay: Adam's L2 penalty.
-        patience: stop after so many epochs without a better validation accuracy; ``None`` runs all epochs.
+        patience: stop after so many epochs without a better validation score; ``None`` runs all epochs.
+        batch_size: nodes of a random share, whose induced subgraph makes one step; ``None`` for one step an epoch
+            with the full graph.
+        eval_every: evaluate the first epoch and then every so many.
 
     Returns:
         A :class:`NodeFit`.
     """
-    inputs = model_inputs(model, data)
+    metric, inputs = metric_of(data), model_inputs(model, data)
     optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
     best, history, diverged = _Best(state=_snapshot(model)), [], 0
     for epoch in range(1, epochs + 1):
-        loss = _step(model, inputs, data, optimizer)
+        if batch_size is None:
+            loss = _step(model, inputs, data, optimizer)
+        else:
+            loss = _steps(model, data, batch_size, optimizer)
         if not math.isfinite(loss):
             diverged = 1
             break
-        predicted = predict(model, inputs)
-        row = {"epoch": epoch, "loss": loss}
-        row |= {f"{part}_accuracy": accuracy(predicted, data, part) for part in ("train", "val")}
-        history.append(row)
-        if row["val_accuracy"] > best.val_accuracy:
-            best = _Best(row["val_accuracy"], epoch, _snapshot(model))
+        history.append({"epoch": epoch, "loss": loss})
+        if (epoch - 1) % eval_every:
+            continue
+        logits = predict(_beside(data, model), inputs)
+        history[-1] |= {f"{part}_{metric}": score(logits, data, part) for part in ("train", "val")}
+        if (found := history[-1][f"val_{metric}"]) > best.score:
+            best = _Best(found, epoch, _snapshot(model))
         elif patience is not None and epoch - best.epoch >= patience:
             break
     model.load_state_dict(best.state)
-    predicted = predict(model, inputs)
-    metrics = {f"{part}_accuracy": accuracy(predicted, data, part) for part in ("train", "val", "test")}
+    logits = predict(_beside(data, model), inputs)
+    metrics = {f"{part}_{metric}": score(logits, data, part) for part in ("train", "val", "test")}
     metrics |= {"best_epoch": best.epoch, "epochs": len(history), "diverged": diverged}
     metrics["train_loss"] = history[-1]["loss"] if history else None
     return NodeFit(model, metrics, pd.DataFrame(history))
@@ -96,24 +116,34 @@ def model_inputs(model: nn.Module, data: Data) -> tuple[Tensor, Tensor | Propaga
 def _step(model: nn.Module, inputs: tuple, data: Data, optimizer: torch.optim.Optimizer) -> float:
     model.train()
     optimizer.zero_grad()
-    logits = model(*inputs)
-    loss = F.cross_entropy(logits[data.train_mask], data.y[data.train_mask])
+    loss = training_loss(model(*inputs), data)
     loss.backward()
     optimizer.step()
     return loss.item()
 
 
+def _steps(model: nn.Module, data: Data, batch_size: int, optimizer: torch.optim.Optimizer) -> float:
+    """One step a mini-batch; the mean loss of the training nodes."""
+    device, total = next(model.parameters()).device, 0.0
+    for batch in induced_batches(data, batch_size):
+        if share := int(batch.train_mask.sum()):  # without training nodes there is nothing to learn
+            batch.to(device)
+            total += share * _step(model, model_inputs(model, batch), batch, optimizer)
+    return total / int(data.train_mask.sum())
+
+
 @torch.no_grad()
 def predict(model: nn.Module, inputs: tuple) -> Tensor:
-    """Predicted classes in eval mode, (N,)."""
+    """Logits in eval mode, (N, C)."""
     model.eval()
-    return model(*inputs).argmax(dim=-1)
+    return model(*inputs)
 
 
-def accuracy(predicted: Tensor, data: Data, part: str) -> float:
-    """Share of the nodes of ``part`` (train, val or test) whose class is predicted right."""
-    mask = data[f"{part}_mask"]
-    return (predicted[mask] == data.y[mask]).double().mean().item()
+def _beside(data: Data, model: nn.Module) -> nn.Module:
+    """The model, or a copy of it where the data lie."""
+    if next(model.parameters()).device == data.y.device:
+        return model
+    return copy.deepcopy(model).to(data.y.device)
 
 
 def _snapshot(model: nn.Module) -> dict[str, Tensor]:
