@@ -29,6 +29,7 @@ def test_every_run_has_the_budget_of_the_study_and_a_tau_where_there_is_one():
         assert run.tau == (0.3 if run.residual in WITH_TAU else None)
     assert {run.weight_decay for run in RemedyStudy(scale="cpu", dataset="pubmed").runs()} == {1e-4}
     assert {run.split for run in RemedyStudy(scale="cpu", dataset="texas").runs()} == {"public"}
+    assert {run.metric for run in RemedyStudy(scale="cpu", dataset="tolokers").runs()} == {"roc_auc"}
     assert {run.dtype for run in RemedyStudy().runs()} == {"float64"}
 
 

@@ -19,6 +19,7 @@ from wavy.remedies.models import build_remedy
 from wavy.training.device import check_device
 from wavy.training.difformer import run_graph
 from wavy.training.node import NodeFit, fit_node_classifier
+from wavy.training.scores import num_outputs
 
 
 class _Clock(NamedTuple):
@@ -63,7 +64,7 @@ def build_model(run: RemedyRun, data: Data) -> nn.Module:
         run.residual,
         data.num_features,
         run.hidden_channels,
-        int(data.y.max()) + 1,
+        num_outputs(data),
         run.depth,
         dropout=run.dropout,
         tau=run.tau,
