@@ -98,6 +98,13 @@ def test_ten_splits_each_of_which_puts_every_node_in_one_part(name):
 
 
 @needs_raw
+@pytest.mark.parametrize(("name", "sizes"), [("texas", [87, 59, 37]), ("minesweeper", [5000, 2500, 2500])])
+def test_the_parts_of_a_split_have_the_published_sizes(name, sizes):
+    data = load_graph(name)
+    assert [data[part][:, 0].sum().item() for part in PARTS] == sizes
+
+
+@needs_raw
 @pytest.mark.parametrize("name", ["photo", "computers", "coauthor_cs"])  # PyG makes 1.2 GB of Coauthor Physics
 def test_the_other_graphs_have_no_split_and_are_those_of_pyg(name):
     data = load_graph(name)
