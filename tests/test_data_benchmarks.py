@@ -83,7 +83,6 @@ def test_counts_and_form(name):
     key = data.edge_index[0] * nodes + data.edge_index[1]
     assert (key.diff() > 0).all()  # sorted by row, none twice
     assert (data.name, data.source) == (name, "$WAVY_DATA")
-    assert data.metric == ("roc_auc" if name in ("tolokers", "minesweeper") else "accuracy")
 
 
 @needs_raw

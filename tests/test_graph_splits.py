@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from wavy.data import NAMES, ROC_AUC
+from wavy.data import NAMES
 from wavy.experiments.difformer import DifformerStudy
-from wavy.experiments.difformer_run import SPLIT, WEIGHT_DECAY, Dataset
+from wavy.experiments.difformer_run import ROC_AUC, SPLIT, WEIGHT_DECAY, Dataset
 from wavy.hosts.difformer import DIFFormer
 from wavy.training.graph import prepare_graph
 from wavy.training.node import model_inputs
