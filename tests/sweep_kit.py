@@ -102,7 +102,7 @@ def command(*arguments: object) -> Iterator[subprocess.Popen]:
         process.communicate()
 
 
-def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 90.0) -> None:
     """Wait until a condition holds."""
     end = time.monotonic() + seconds
     while not condition():

@@ -92,7 +92,7 @@ def test_ctrl_c_leaves_a_sweep_that_goes_on(dask, tmp_path, traces):
     with command(*arguments, "-p", "seconds=0.5", "--cluster", dask.address) as process:
         until(lambda: len(started(traces)) > len(seeds(tmp_path / "rows.jsonl")) > 0)
         os.killpg(process.pid, signal.SIGINT)
-        output, _ = process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=60)
     standing = seeds(tmp_path / "rows.jsonl")
     assert process.returncode == 130
     assert output.splitlines()[-1] == f"stopped; {len(standing)} of 6 rows stand; the same command goes on"

@@ -28,7 +28,7 @@ def test_ctrl_c_ends_all_processes_and_the_same_command_goes_on(tmp_path, traces
         until(lambda: seeds(tmp_path / "rows.jsonl"))
         until(lambda: len(started(traces)) > len(seeds(tmp_path / "rows.jsonl")))
         os.killpg(process.pid, signal.SIGINT)
-        output, _ = process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=60)
     standing = seeds(tmp_path / "rows.jsonl")
     assert 0 < len(standing) < 6
     assert process.returncode == 130
@@ -45,10 +45,10 @@ def test_ctrl_c_while_the_processes_start_is_as_quiet(tmp_path):
         until(lambda: len(children(process.pid)) >= 4)  # two for runs, joblib's own and Python's own
         begun = children(process.pid)
         os.killpg(process.pid, signal.SIGINT)
-        output, _ = process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert output == "stopped; 0 of 4 rows stand; the same command goes on\n"
-    until(lambda: not any(map(alive, begun)), seconds=5)
+    until(lambda: not any(map(alive, begun)), seconds=20)
 
 
 def test_a_killed_parent_loses_no_row_and_leaves_no_process(tmp_path, traces):
@@ -57,6 +57,6 @@ def test_a_killed_parent_loses_no_row_and_leaves_no_process(tmp_path, traces):
         until(lambda: len(seeds(tmp_path / "rows.jsonl")) >= 2)
         process.kill()
         process.wait()
-        until(lambda: not any(alive(number) for _, number in started(traces)), seconds=5)
+        until(lambda: not any(alive(number) for _, number in started(traces)), seconds=20)
         standing = seeds(tmp_path / "rows.jsonl")
     assert len(started(traces)) - 2 <= len(standing) == len(set(standing))
