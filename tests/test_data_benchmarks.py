@@ -83,7 +83,6 @@ def test_counts_and_form(name):
     key = data.edge_index[0] * nodes + data.edge_index[1]
     assert (key.diff() > 0).all()  # sorted by row, none twice
     assert (data.name, data.source) == (name, "$WAVY_DATA")
-    assert data.metric == ("roc_auc" if name in ("tolokers", "minesweeper") else "accuracy")
 
 
 @needs_raw
@@ -95,6 +94,13 @@ def test_ten_splits_each_of_which_puts_every_node_in_one_part(name):
     assert masks.shape == (3, data.num_nodes, 10)
     assert (masks.sum(dim=0) == 1).all()
     assert len(data.train_mask.t().unique(dim=0)) == 10
+
+
+@needs_raw
+@pytest.mark.parametrize(("name", "sizes"), [("texas", [87, 59, 37]), ("minesweeper", [5000, 2500, 2500])])
+def test_the_parts_of_a_split_have_the_published_sizes(name, sizes):
+    data = load_graph(name)
+    assert [data[part][:, 0].sum().item() for part in PARTS] == sizes
 
 
 @needs_raw

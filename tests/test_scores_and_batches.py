@@ -27,7 +27,7 @@ def tasks_graph(tasks, nodes=40):
     y = torch.randint(0, 2, (nodes, tasks), generator=generator)
     y[:, 0] = 1  # one label only
     mask = torch.arange(nodes) % 4 > 0
-    return Data(y=y, train_mask=mask, val_mask=~mask, test_mask=mask, metric="roc_auc")
+    return Data(y=y, train_mask=mask, val_mask=~mask, test_mask=mask)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_roc_auc_is_that_of_the_open_graph_benchmark(evaluator):
     for part in ("train", "val"):
         mask = data[f"{part}_mask"]
         expected = evaluator("ogbn-proteins").eval({"y_true": data.y[mask], "y_pred": logits[mask]})["rocauc"]
-        assert score(logits, data, part) == pytest.approx(expected, rel=1e-12)
+        assert score(logits, data, part, "roc_auc") == pytest.approx(expected, rel=1e-12)
 
 
 def test_accuracy_is_that_of_the_open_graph_benchmark(evaluator):
@@ -51,32 +51,34 @@ def test_accuracy_is_that_of_the_open_graph_benchmark(evaluator):
     data = Data(y=torch.arange(40) % 5, test_mask=torch.arange(40) > 10)
     mask = data.test_mask
     predicted = {"y_true": data.y[mask, None], "y_pred": logits[mask].argmax(dim=1, keepdim=True)}
-    assert score(logits, data, "test") == pytest.approx(evaluator("ogbn-arxiv").eval(predicted)["acc"], rel=1e-12)
+    assert score(logits, data, "test", "accuracy") == pytest.approx(
+        evaluator("ogbn-arxiv").eval(predicted)["acc"], rel=1e-12
+    )
 
 
 def test_one_task_is_judged_by_order_alone_and_learned_by_its_logits():
-    data = Data(y=torch.tensor([0, 1, 0, 1]), metric="roc_auc")
+    data = Data(y=torch.tensor([0, 1, 0, 1]))
     data.train_mask = data.val_mask = torch.ones(4, dtype=torch.bool)
     logits = torch.tensor([[-9.0], [0.5], [0.1], [0.2]])
-    assert num_outputs(data) == 1
-    assert score(logits, data, "val") == score(logits.exp(), data, "val") == 1.0
-    assert score(-logits, data, "val") == 0.0
+    assert num_outputs(data, "roc_auc") == 1
+    assert score(logits, data, "val", "roc_auc") == score(logits.exp(), data, "val", "roc_auc") == 1.0
+    assert score(-logits, data, "val", "roc_auc") == 0.0
     wrong_by = torch.log1p(torch.exp(torch.tensor([-9.0, -0.5, 0.1, -0.2])))
-    assert training_loss(logits, data).item() == pytest.approx(wrong_by.mean().item(), rel=1e-6)
-    assert score(torch.full((4, 1), float("nan")), data, "val") == 0.5
+    assert training_loss(logits, data, "roc_auc").item() == pytest.approx(wrong_by.mean().item(), rel=1e-6)
+    assert score(torch.full((4, 1), float("nan")), data, "val", "roc_auc") == 0.5
 
 
 def test_roc_auc_of_one_label_alone_is_refused():
     data = tasks_graph(1)
     with pytest.raises(ValueError, match=r"^val_mask: found nodes of one label in every task"):
-        score(torch.zeros(40, 1), data, "val")
+        score(torch.zeros(40, 1), data, "val", "roc_auc")
 
 
 def test_a_metric_that_does_not_fit_the_labels_is_refused():
     with pytest.raises(ValueError, match=r"^metric: found 'roc_auc' for 3 classes, allowed accuracy$"):
-        num_outputs(Data(y=torch.arange(3), metric="roc_auc"))
+        num_outputs(Data(y=torch.arange(3)), "roc_auc")
     with pytest.raises(ValueError, match=r"^metric: found 'accuracy' for nodes with several labels, allowed roc_auc$"):
-        num_outputs(Data(y=torch.ones(3, 2, dtype=torch.long)))
+        num_outputs(Data(y=torch.ones(3, 2, dtype=torch.long)), "accuracy")
 
 
 def random_graph(nodes=50, edges=300):

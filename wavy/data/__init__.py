@@ -20,7 +20,6 @@ LOADERS = {
     **{name: partial(ogbn.load_ogbn, name) for name in ogbn.FOLDERS},
 }
 NAMES = tuple(LOADERS)
-ROC_AUC = (*heterophilous.BINARY, "ogbn-proteins")
 
 log = logging.getLogger("wavy.data")
 
@@ -44,9 +43,8 @@ def load_graph(name: str) -> Data:
     Returns:
         x (N, F) float32 raw features, a sparse COO tensor for the Coauthor graphs; edge_index (2, E) int64 with both
         directions of each edge, sorted by row, without self loops and duplicates; y (N,) int64 classes, or (N, T)
-        labels 0 and 1 for T tasks; name; source, where the raw files came from; metric, what the authors of the data
-        set report: "roc_auc" for two classes of unequal size and for T tasks, else "accuracy". Where a split comes
-        with the graph: train_mask, val_mask and test_mask bool, (N,), or (N, 10) for ten splits.
+        labels 0 and 1 for T tasks; name; source, where the raw files came from. Where a split comes with the graph:
+        train_mask, val_mask and test_mask bool, (N,), or (N, 10) for ten splits.
 
     Raises:
         ValueError: The name is unknown, or $WAVY_DATA or $WAVY_CACHE is not an absolute path.
@@ -56,6 +54,5 @@ def load_graph(name: str) -> Data:
         nearest = difflib.get_close_matches(str(name).lower(), NAMES, n=1, cutoff=0.0)[0]
         raise ValueError(f"name must be one of {', '.join(NAMES)}, found {name!r}; did you mean {nearest!r}?")
     data = LOADERS[name]()
-    data.metric = "roc_auc" if name in ROC_AUC else "accuracy"
     log.info("graph %s: raw files from %s", name, data.source)
     return data

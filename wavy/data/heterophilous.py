@@ -15,8 +15,6 @@ NAMES = (
     "actor", "chameleon", "chameleon_filtered", "squirrel", "squirrel_filtered", "texas", "cornell", "wisconsin",
     "tolokers", "minesweeper",
 )  # fmt: skip
-#: Two classes of unequal size, for which the authors report ROC-AUC.
-BINARY = ("tolokers", "minesweeper")
 COMMIT = "a431395582e929d88271309716bea4fe24ce6318"
 URL = f"https://raw.githubusercontent.com/yandex-research/heterophilous-graphs/{COMMIT}/data"
 

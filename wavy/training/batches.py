@@ -32,7 +32,4 @@ def induced_batches(data: Data, size: int) -> Iterator[Data]:
     edges = (place[edges[:, by_share]] % size).split(counts, dim=1)
     for nodes, edge_index in zip(shares, edges, strict=True):
         x = data.x.index_select(0, nodes)
-        batch = Data(x=x, edge_index=edge_index, y=data.y[nodes], train_mask=data.train_mask[nodes])
-        if "metric" in data:
-            batch.metric = data.metric
-        yield batch
+        yield Data(x=x, edge_index=edge_index, y=data.y[nodes], train_mask=data.train_mask[nodes])

@@ -16,10 +16,8 @@ from wavy.training.scores import num_outputs
 
 
 def run_graph(run: DifformerRun, device: str = "cpu") -> Data:
-    """The prepared graph of a run: split by the run's seed, with self loops, and judged by the run's metric."""
-    data = prepare_graph(load_graph(run.dataset), run.split, run.seed, run.normalize_features)
-    data.metric = run.metric
-    return data.to(device)
+    """The prepared graph of a run: split by the run's seed, with self loops."""
+    return prepare_graph(load_graph(run.dataset), run.split, run.seed, run.normalize_features).to(device)
 
 
 def build_difformer(run: DifformerRun, data: Data) -> DIFFormer:
@@ -27,7 +25,7 @@ def build_difformer(run: DifformerRun, data: Data) -> DIFFormer:
     return DIFFormer(
         data.num_features,
         run.hidden_channels,
-        num_outputs(data),
+        num_outputs(data, run.metric),
         num_layers=run.depth,
         heads=run.heads,
         kernel=run.kernel,
@@ -57,6 +55,7 @@ def train_difformer(run: DifformerRun, device: str = "cpu") -> NodeFit:
         lr=run.lr,
         weight_decay=run.weight_decay,
         patience=run.patience,
+        metric=run.metric,
         batch_size=run.batch_size,
         eval_every=run.eval_every,
     )

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from wavy.checks import check_choice
 from wavy.hosts.propagation import Propagation, sparse_features
 from wavy.training.batches import induced_batches
-from wavy.training.scores import metric_of, score, training_loss
+from wavy.training.scores import METRICS, score, training_loss
 
 #: Below this share of non-zero features the input layer runs as a sparse product.
 SPARSE_BELOW = 0.1
@@ -24,7 +25,7 @@ class NodeFit:
     """What one training run found. ``model`` holds the weights of the selected epoch.
 
     ``metrics``: train_accuracy, val_accuracy and test_accuracy of the selected epoch (shares in [0, 1]), or
-    train_roc_auc and so on for a data set judged by ROC-AUC; best_epoch, epochs (those that ran), train_loss (last
+    train_roc_auc and so on where ROC-AUC judges; best_epoch, epochs (those that ran), train_loss (last
     epoch), diverged (1 where the loss stopped being finite).
     ``history``: one row an epoch: epoch, loss, and where it was evaluated train_ and val_accuracy (or _roc_auc). Test
     data are not in it.
@@ -50,12 +51,13 @@ def fit_node_classifier(
     lr: float,
     weight_decay: float,
     patience: int | None = None,
+    metric: str = "accuracy",
     batch_size: int | None = None,
     eval_every: int = 1,
 ) -> NodeFit:
     """Train on train_mask with Adam; keep the first epoch of the highest validation score.
 
-    Loss and score are cross entropy and accuracy, or binary cross entropy and ROC-AUC, as the data set has it: see
+    Loss and score are cross entropy and accuracy, or binary cross entropy and ROC-AUC: see
     :mod:`wavy.training.scores`. The test score is computed once, for the epoch that validation selected. Evaluation is
     always on the full graph, and where ``data`` lies: a graph too large for the GPU stays in main memory.
 
@@ -66,6 +68,7 @@ def fit_node_classifier(
         lr: Adam's learning rate.
         weight_decay: Adam's L2 penalty.
         patience: stop after so many epochs without a better validation score; ``None`` runs all epochs.
+        metric: ``accuracy`` or ``roc_auc``; the latter for labels 0 and 1, of one task or several.
         batch_size: nodes of a random share, whose induced subgraph makes one step; ``None`` for one step an epoch
             with the full graph.
         eval_every: evaluate the first epoch and then every so many.
@@ -73,14 +76,15 @@ def fit_node_classifier(
     Returns:
         A :class:`NodeFit`.
     """
-    metric, inputs = metric_of(data), model_inputs(model, data)
+    check_choice("metric", metric, METRICS)
+    inputs = model_inputs(model, data)
     optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
     best, history, diverged = _Best(state=_snapshot(model)), [], 0
     for epoch in range(1, epochs + 1):
         if batch_size is None:
-            loss = _step(model, inputs, data, optimizer)
+            loss = _step(model, inputs, data, metric, optimizer)
         else:
-            loss = _steps(model, data, batch_size, optimizer)
+            loss = _steps(model, data, metric, batch_size, optimizer)
         if not math.isfinite(loss):
             diverged = 1
             break
@@ -88,14 +92,14 @@ def fit_node_classifier(
         if (epoch - 1) % eval_every:
             continue
         logits = predict(_beside(data, model), inputs)
-        history[-1] |= {f"{part}_{metric}": score(logits, data, part) for part in ("train", "val")}
+        history[-1] |= {f"{part}_{metric}": score(logits, data, part, metric) for part in ("train", "val")}
         if (found := history[-1][f"val_{metric}"]) > best.score:
             best = _Best(found, epoch, _snapshot(model))
         elif patience is not None and epoch - best.epoch >= patience:
             break
     model.load_state_dict(best.state)
     logits = predict(_beside(data, model), inputs)
-    metrics = {f"{part}_{metric}": score(logits, data, part) for part in ("train", "val", "test")}
+    metrics = {f"{part}_{metric}": score(logits, data, part, metric) for part in ("train", "val", "test")}
     metrics |= {"best_epoch": best.epoch, "epochs": len(history), "diverged": diverged}
     metrics["train_loss"] = history[-1]["loss"] if history else None
     return NodeFit(model, metrics, pd.DataFrame(history))
@@ -113,22 +117,22 @@ def model_inputs(model: nn.Module, data: Data) -> tuple[Tensor, Tensor | Propaga
     return x, graph
 
 
-def _step(model: nn.Module, inputs: tuple, data: Data, optimizer: torch.optim.Optimizer) -> float:
+def _step(model: nn.Module, inputs: tuple, data: Data, metric: str, optimizer: torch.optim.Optimizer) -> float:
     model.train()
     optimizer.zero_grad()
-    loss = training_loss(model(*inputs), data)
+    loss = training_loss(model(*inputs), data, metric)
     loss.backward()
     optimizer.step()
     return loss.item()
 
 
-def _steps(model: nn.Module, data: Data, batch_size: int, optimizer: torch.optim.Optimizer) -> float:
+def _steps(model: nn.Module, data: Data, metric: str, batch_size: int, optimizer: torch.optim.Optimizer) -> float:
     """One step a mini-batch; the mean loss of the training nodes."""
     device, total = next(model.parameters()).device, 0.0
     for batch in induced_batches(data, batch_size):
         if share := int(batch.train_mask.sum()):  # without training nodes there is nothing to learn
             batch.to(device)
-            total += share * _step(model, model_inputs(model, batch), batch, optimizer)
+            total += share * _step(model, model_inputs(model, batch), batch, metric, optimizer)
     return total / int(data.train_mask.sum())
 
 
