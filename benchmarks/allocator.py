@@ -13,6 +13,9 @@ import sys
 #: glibc's names; other C libraries ignore them.
 KEEPING = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40)}
 
+#: Each larger block is a mapping of its own and goes back to the system when it is freed.
+RETURNING = {"MALLOC_MMAP_THRESHOLD_": str(2**16)}
+
 
 def freed_memory() -> str:
     """What becomes of freed memory in this process: ``kept`` or ``default``."""
@@ -28,3 +31,8 @@ def restart_keeping(arguments: list[str]) -> None:
 def default_environment() -> dict[str, str]:
     """The environment for a process with the default allocator."""
     return {name: value for name, value in os.environ.items() if name not in KEEPING}
+
+
+def returning_environment() -> dict[str, str]:
+    """The environment for a process whose peak is what was in use at once, without holes that wait for reuse."""
+    return default_environment() | RETURNING

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from benchmarks.allocator import default_environment
+from benchmarks.allocator import KEEPING, returning_environment
 from benchmarks.rows import ROOT, THREADS, write
 from wavy.hosts.difformer import DIFFormer
 
@@ -29,16 +29,24 @@ LIMIT = 16 * 2**30
 
 
 def run(counts: tuple[int, ...], path: Path | None, repeats: int = 3) -> list[dict[str, object]]:
-    """Rows of seconds and bytes of a step for each number of nodes, and of the slopes of their logarithms."""
+    """Rows of seconds and bytes of a step for each number of nodes, and of the slopes of their logarithms.
+
+    The allocator keeps freed memory while time is taken, and returns it while memory is: by default it does the one
+    for small tensors and the other for large ones, and neither would grow in proportion.
+    """
     settings = f"{EDGES} edges a node, {FEATURES} features, {DEPTH} layers, width {WIDTH}, single precision"
     rows, seconds, sizes = [], [], []
     for count in counts:
-        found = in_new_process(count, repeats)
-        about = {"step": "training", "nodes": count, "settings": settings, "peak": found["peak"]}
-        seconds.append(found["seconds"])
-        sizes.append(found["bytes"])
-        rows.append(write(path, "nodes", seconds[-1], "s", **about))
-        rows.append(write(path, "nodes", [sizes[-1] / count], "bytes a node", **about))
+        about = {"step": "training", "nodes": count, "settings": settings}
+        timed = in_new_process(count, repeats, os.environ | KEEPING)
+        seconds.append(timed["seconds"])
+        rows.append(write(path, "nodes", seconds[-1], "s", peak=timed["peak"], freed_memory="kept", **about))
+        sized = in_new_process(count, 1, returning_environment())
+        sizes.append(sized["bytes"])
+        per_node = [sizes[-1] / count]
+        rows.append(
+            write(path, "nodes", per_node, "bytes a node", peak=sized["peak"], freed_memory="returned", **about)
+        )
     for what, values in (("time", [statistics.median(each) for each in seconds]), ("memory", sizes)):
         about = {"step": "training", "way": what, "settings": settings}
         rows.append(write(path, "nodes", [slope(counts, values)], "slope", **about))
@@ -50,10 +58,10 @@ def slope(counts: tuple[int, ...], values: list[float]) -> float:
     return statistics.linear_regression([*map(math.log, counts)], [*map(math.log, values)]).slope
 
 
-def in_new_process(count: int, repeats: int) -> dict[str, object]:
+def in_new_process(count: int, repeats: int, environment: dict[str, str]) -> dict[str, object]:
     """What :func:`measure` finds."""
     command = [sys.executable, "-m", "benchmarks.nodes", str(count), str(repeats)]
-    options = {"cwd": ROOT, "env": default_environment(), "check": True, "stdout": subprocess.PIPE, "text": True}
+    options = {"cwd": ROOT, "env": environment, "check": True, "stdout": subprocess.PIPE, "text": True}
     return json.loads(subprocess.run(command, **options).stdout)  # noqa: PLW1510
 
 

@@ -78,6 +78,13 @@ def test_in_single_precision_it_is_as_close_as_the_equation(spread, cancelled):
     assert all(a <= max(2 * b, 1e-5) for a, b in zip(own, direct, strict=True)), (own, direct)
 
 
+def test_where_nodes_are_nearly_alike_only_this_form_has_gradients_in_single_precision():
+    x, affine = drawn(3, 1000, 16, 1)
+    own, direct = errors(x[0] + 1e-3 * x, affine)
+    assert max(own) < 1e-4
+    assert max(direct) > 0.1
+
+
 def test_sums_over_many_nodes_keep_their_digits():
     x, affine = drawn(4, 100_000, 8, 1)
     own, _ = errors(x + 1, affine)

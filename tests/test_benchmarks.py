@@ -147,10 +147,10 @@ def test_an_epoch_is_measured_beside_the_published_one():
 
 
 def test_nodes_are_measured_in_processes_of_their_own(monkeypatch):
-    found = nodes.in_new_process(500, 1)
+    found = nodes.in_new_process(500, 1, allocator.returning_environment())
     assert len(found["seconds"]) == 1
     assert 0 < found["bytes"] < found["peak"] < nodes.LIMIT
-    monkeypatch.setattr(nodes, "in_new_process", lambda count, _: found | {"seconds": [count], "bytes": count**2})
+    monkeypatch.setattr(nodes, "in_new_process", lambda count, *_: found | {"seconds": [count], "bytes": count**2})
     *rows, time_slope, memory_slope = nodes.run((500, 1000), None, repeats=1)
     assert [(row["nodes"], row["unit"], row["value"]) for row in rows] == [
         (500, "s", 500), (500, "bytes a node", 500), (1000, "s", 1000), (1000, "bytes a node", 1000)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from wavy import results
 from wavy.companion.trainability import fit_threshold, trained
 from wavy.experiments.difformer import DifformerRun, DifformerStudy
-from wavy.experiments.difformer_plans import PLANS, run
+from wavy.experiments.difformer_plans import PLANS, run, setting
 from wavy.experiments.signal import THRESHOLDS, SignalStudy, prediction_of
 
 ROWS = Path(__file__).parents[1] / "results"
@@ -61,6 +61,13 @@ def test_the_thresholds_are_those_that_cora_gives(score):
     rows = results.select(ROWS / "difformer.jsonl", plan)
     success = trained(rows, guess=1 / 7, shallow=1.0)
     assert fit_threshold(scores[score], success) == pytest.approx(THRESHOLDS[score], rel=0.01)
+
+
+def test_a_setting_is_what_differs_from_the_published_one():
+    assert setting(run("light", depth=20, tau=0.2, seed=3)) == "published"
+    assert setting(run("diffusion", dataset="citeseer", weight_decay=1e-2)) == "weight_decay 0.01"
+    assert setting(run("light", theta_init=None, lam=0.9, use_norm=False)) == "use_norm False, lam 0.9"
+    assert setting(run("light", theta_init=-8.0)) == "theta_init -8"
 
 
 @pytest.mark.parametrize("plan", list(PLANS))

@@ -82,6 +82,28 @@ def judge(claims: pd.DataFrame, rows: pd.DataFrame, metric: str, factor: float =
     return pd.DataFrame(table, index=claims.index)
 
 
+def judge_settings(claim: pd.DataFrame, rows: pd.DataFrame, metric: str, factor: float = 1.0) -> pd.DataFrame:
+    """Judge one claim in each of several settings that both sides share.
+
+    Args:
+        claim: one row of :func:`wavy.companion.claims.load_claims`.
+        rows: results rows with a column ``setting``; within a setting as :func:`judge` wants them.
+        metric: as in :func:`judge`.
+        factor: as in :func:`judge`.
+
+    Returns:
+        As :func:`judge`, one row for each setting that has enough seeds; p is corrected for all of them.
+    """
+    name = claim.index.item()
+    settings = [own.assign(dataset=key) for key, own in rows.groupby("setting", sort=False)]
+    claims = pd.concat([claim.assign(dataset=own["dataset"].iloc[0]) for own in settings])
+    claims["setting"] = claims["dataset"]
+    table = judge(claims, pd.concat(settings), metric, factor)
+    table = table[table["seeds"] >= LEAST_SEEDS].set_index("setting")
+    table.index.name = name
+    return table
+
+
 def _sides(claim: pd.Series, rows: pd.DataFrame, metric: str, factor: float) -> tuple[pd.Series, pd.Series]:
     kinds = (claim["baseline_kind"], claim["variant_kind"])
     baseline, variant = (factor * _values(claim, rows, kind, metric) for kind in kinds)

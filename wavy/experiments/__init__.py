@@ -22,5 +22,6 @@ EXPERIMENTS = {
     "residuals": chapters.Residuals,
     "diagnostics": chapters.Diagnostics,
     "hosts": chapters.Hosts,
+    "collapse": chapters.Collapse,
     "efficiency": chapters.Efficiency,
 }

@@ -102,6 +102,18 @@ class Hosts(_Chapter):
     seed: Seed = 0
 
 
+class Collapse(_Chapter):
+    """Parameters of ``notebooks/collapse``."""
+
+    dataset: Literal["cora", "citeseer", "pubmed", "digits"] = "cora"
+    depth: Annotated[Depth, Field(ge=8)] = 32
+    shallow: Depth = 8
+    deep: Depth = 12
+    tau: Tau = 0.5
+    epochs: Epochs = 60
+    seed: Seed = 0
+
+
 class Efficiency(_Chapter):
     """Parameters of ``notebooks/efficiency``; times are recorded ones."""
 

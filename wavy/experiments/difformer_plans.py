@@ -54,6 +54,21 @@ def run(residual: str, **options: object) -> DifformerRun:
     return DifformerRun(residual=residual, **(start | options))
 
 
+def setting(run_: DifformerRun) -> str:
+    """What differs from the published setting of a run's data set, in words: "published", or for instance "lam 0.9"."""
+    plain = run(run_.residual, dataset=run_.dataset)
+    apart = ("dataset", "residual", "depth", "tau", "seed")
+    differs = [
+        (name, value)
+        for name, value in run_
+        if name not in apart and value != getattr(plain, name) and not (name == "theta_init" and run_.lam is not None)
+    ]
+    return (
+        ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in differs)
+        or "published"
+    )
+
+
 def claims() -> list[DifformerRun]:
     """The cells that the sources make claims about, five seeds each."""
     cells = [

@@ -6,10 +6,12 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from wavy.experiments.difformer_run import WEIGHT_DECAY, Dataset
+from wavy.experiments.difformer_run import SETTINGS, RandomSplit, TenSplits
 from wavy.experiments.fields import Depth, Epochs, Seed, Study, Tau, unique
 from wavy.remedies.models import NAMES, WITH_TAU, check_tau, model_name
 
+#: Graphs that fit in one batch, as all remedies are trained.
+Dataset = Literal[RandomSplit, TenSplits]
 #: A name of :data:`wavy.remedies.models.NAMES`.
 Remedy = Literal[NAMES]
 
@@ -56,6 +58,7 @@ class RemedyRun(BaseModel):
     hidden_channels: int = Field(64, ge=1)
     normalize_features: bool = True
     split: Literal["random", "public"] = "random"
+    metric: Literal["accuracy", "roc_auc"] = "accuracy"
     dtype: Literal["float32", "float64"] = "float32"
 
     @property
@@ -97,8 +100,8 @@ class RemedyStudy(Study):
                 tau=self.tau if residual in WITH_TAU else None,
                 seed=seed,
                 epochs=self.chosen("epochs"),
-                weight_decay=WEIGHT_DECAY[self.dataset],
                 dtype="float64" if self.scale == "quick" else "float32",
+                **SETTINGS[self.dataset],
             )
             for seed in self.chosen("seeds")
             for depth in self.chosen("depths")

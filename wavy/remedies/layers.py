@@ -29,7 +29,7 @@ class NormedDiffusion(nn.Module):
         dropout: probability.
     """
 
-    def __init__(self, norm: nn.Module, tau: float, dropout: float) -> None:
+    def __init__(self, norm: torch.nn.Module, tau: float, dropout: float) -> None:
         super().__init__()
         self.tau, self.finish = tau, nn.Sequential(norm, nn.Dropout(dropout))
 

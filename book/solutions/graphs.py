@@ -1,0 +1,69 @@
+"""Solutions of the exercises on depth in graph models."""
+
+import math
+
+import torch
+
+from wavy.diagnostics.signal import (
+    SignalSpectrum,
+    dominant_mode,
+    normed_momentum_factors,
+    signal_ratio,
+    signal_spectrum,
+)
+
+
+def layers_until(ratio: float = 0.02, tau: float = 0.2) -> dict[str, int]:
+    """Layers until one slow mode, a = 0.95 beside a_1 = 1.96, is down to a ratio."""
+    one = torch.ones(1, dtype=torch.float64)
+    spectrum = SignalSpectrum(1.96, 0.95 * one, one)
+    found = {}
+    for kind, lam in (("diffusion", None), ("full", None), ("light", 0.5)):
+        depth = 1
+        while signal_ratio(spectrum, depth, tau, kind, lam) > ratio:
+            depth += 1
+        found[kind] = depth
+    quotient = (1 - tau * 0.05) / (1 + tau * 0.96)
+    assert found["diffusion"] == math.ceil(math.log(ratio) / math.log(quotient))
+    assert found["light"] < found["diffusion"]
+    return found
+
+
+def no_slow_modes(tau: float = 0.5, lam: float = 0.5) -> float:
+    """What every mode with a >= 0 keeps under a light wave beside a_1 = 1.96."""
+    mu = torch.linspace(0, 1, 101, dtype=torch.float64)
+    kept = normed_momentum_factors(mu, -0.96, tau, lam)
+    growth = 1 + 0.96 * tau
+    assert torch.allclose(kept, torch.full_like(kept, math.sqrt(lam / growth)))
+    return kept[0].item()
+
+
+def mean_operator(tau: float = 0.5, depth: int = 20) -> dict[str, float]:
+    """Diffusion and a light wave of lambda = 0.9 on a mean of two stochastic matrices."""
+    half = torch.full((1,), 0.5, dtype=torch.float64)
+    spectrum = SignalSpectrum(1.0, half, torch.ones_like(half))
+    found = {
+        "diffusion": signal_ratio(spectrum, depth, tau, "diffusion"),
+        "light": signal_ratio(spectrum, depth, tau, "light", 0.9),
+    }
+    assert math.isclose(found["diffusion"], (1 - tau / 2) ** depth)
+    assert math.isclose(found["light"], 0.9 ** (depth / 2))
+    assert found["light"] > 50 * found["diffusion"]
+    return found
+
+
+def two_points() -> tuple[torch.Tensor, torch.Tensor]:
+    """Two Lanczos steps give the moments up to the third."""
+    path = torch.diag(torch.full((7,), 0.5, dtype=torch.float64), 1)
+    path = path + path.T
+    signal = torch.linspace(-1, 2, 8, dtype=torch.float64).square().unsqueeze(1)
+    mode = dominant_mode(lambda x: path @ x, 8)
+    spectrum = signal_spectrum(lambda x: path @ x, signal, mode, steps=2)
+    beside = signal - mode[1].unsqueeze(1) * (mode[1] @ signal)
+    image = beside
+    for power in range(1, 5):
+        image = path @ image
+        exact = (beside * image).sum() / beside.square().sum()
+        found = (spectrum.weights * spectrum.values**power).sum()
+        assert torch.isclose(found, exact, atol=1e-12) == (power <= 3)
+    return spectrum.values, spectrum.weights
