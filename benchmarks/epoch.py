@@ -20,7 +20,7 @@ from wavy.training.node import fit_node_classifier
 RUN = DifformerRun()
 
 
-def run(path: Path | None, setting: DifformerRun = RUN, epochs: int = 20, repeats: int = 15) -> list[dict[str, object]]:
+def run(path: Path | None, setting: DifformerRun = RUN, epochs: int = 50, repeats: int = 11) -> list[dict[str, object]]:
     """Rows of the published seconds an epoch and of our ratio to them, with the ratio of the multiplications."""
     data = graph_of(setting)
     steps = {
