@@ -78,8 +78,10 @@ def select(path: Path, runs: Iterable[BaseModel]) -> pd.DataFrame:
 
 
 def to_frame(rows: list[Row]) -> pd.DataFrame:
-    """Rows as a table: the top-level keys, then each metric as a column of its own."""
+    """Rows as a table: the top-level keys, then each metric as a column of its own; of no rows, the keys alone."""
     columns = [key for key in KEYS if key not in ("params", "metrics")]
+    if not rows:
+        return pd.DataFrame(columns=columns)
     return pd.DataFrame([{key: row[key] for key in columns} | row["metrics"] for row in rows])
 
 

@@ -106,10 +106,10 @@ class Collapse(_Chapter):
     """Parameters of ``notebooks/collapse``."""
 
     dataset: Literal["cora", "citeseer", "pubmed", "digits"] = "cora"
-    depth: Annotated[Depth, Field(ge=8)] = 32
+    depth: Annotated[Depth, Field(ge=8)] = 24
     shallow: Depth = 8
-    deep: Depth = 12
-    tau: Tau = 0.5
+    deep: Depth = 20
+    tau: Tau = 0.2
     epochs: Epochs = 60
     seed: Seed = 0
 

@@ -97,6 +97,17 @@ def search() -> list[DifformerRun]:
     )
 
 
+def confirm() -> list[DifformerRun]:
+    """Settings in which the search or the signal ratio puts the light wave ahead, or level; five seeds each."""
+    raw = OPEN_CHOICES["raw features"] | {"depth": 20, "tau": 0.2}
+    mean = OPEN_CHOICES["row-stochastic operator"] | {"depth": 20, "tau": 0.5}
+    sides = [
+        *(("diffusion", mean), ("light", mean | LAMBDA_CHOICES["lambda 0.9"]), ("light", mean)),
+        *(("diffusion", raw), ("light", raw | LAMBDA_CHOICES["theta -8"]), ("light", raw)),
+    ]
+    return [run(kind, seed=seed, **choice) for seed in FIVE_SEEDS for kind, choice in sides]
+
+
 def factors() -> list[DifformerRun]:
     """One factor at a time around the published setting: Cora, 8 layers, tau 0.5."""
     around = [
@@ -143,4 +154,4 @@ def _unique(runs: Iterable[DifformerRun]) -> list[DifformerRun]:
     return list(dict.fromkeys(runs))
 
 
-PLANS = {"claims": claims, "search": search, "factors": factors, "graphs": graphs}
+PLANS = {"claims": claims, "search": search, "confirm": confirm, "factors": factors, "graphs": graphs}
