@@ -64,7 +64,7 @@ def build_model(run: RemedyRun, data: Data) -> nn.Module:
         run.residual,
         data.num_features,
         run.hidden_channels,
-        num_outputs(data),
+        num_outputs(data, "accuracy"),
         run.depth,
         dropout=run.dropout,
         tau=run.tau,
