@@ -64,7 +64,7 @@ def build_model(run: RemedyRun, data: Data) -> nn.Module:
         run.residual,
         data.num_features,
         run.hidden_channels,
-        num_outputs(data, "accuracy"),
+        num_outputs(data, run.metric),
         run.depth,
         dropout=run.dropout,
         tau=run.tau,
@@ -83,7 +83,9 @@ def train_remedy(run: RemedyRun, device: str = "cpu") -> NodeFit:
     seed_everything(run.seed)
     model = build_model(run, data).to(device)
     with _epoch_starts(model) as starts:
-        fit = fit_node_classifier(model, data, epochs=run.epochs, lr=run.lr, weight_decay=run.weight_decay)
+        fit = fit_node_classifier(
+            model, data, epochs=run.epochs, lr=run.lr, weight_decay=run.weight_decay, metric=run.metric
+        )
     fit.metrics["parameters"] = sum(parameter.numel() for parameter in model.parameters())
     fit.metrics["epoch_seconds"], fit.metrics["epoch_cpu_seconds"] = _median_epoch(starts)
     return fit
