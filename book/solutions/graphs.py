@@ -14,26 +14,26 @@ from wavy.diagnostics.signal import (
 
 
 def layers_until(ratio: float = 0.02, tau: float = 0.2) -> dict[str, int]:
-    """Layers until one slow mode, a = 0.95 beside a_1 = 1.96, is down to a ratio."""
+    """Layers until one slow mode, a = 1 beside a_1 = 2, is down to a ratio."""
     one = torch.ones(1, dtype=torch.float64)
-    spectrum = SignalSpectrum(1.96, 0.95 * one, one)
+    spectrum = SignalSpectrum(2.0, one, one)
     found = {}
     for kind, lam in (("diffusion", None), ("full", None), ("light", 0.5)):
         depth = 1
         while signal_ratio(spectrum, depth, tau, kind, lam) > ratio:
             depth += 1
         found[kind] = depth
-    quotient = (1 - tau * 0.05) / (1 + tau * 0.96)
-    assert found["diffusion"] == math.ceil(math.log(ratio) / math.log(quotient))
+    by_hand = math.log(1 / ratio) / math.log(1 + tau)
+    assert found["diffusion"] == math.ceil(by_hand)
     assert found["light"] < found["diffusion"]
     return found
 
 
 def no_slow_modes(tau: float = 0.5, lam: float = 0.5) -> float:
-    """What every mode with a >= 0 keeps under a light wave beside a_1 = 1.96."""
+    """What every mode with a >= 0 keeps under a light wave beside a_1 = 2."""
     mu = torch.linspace(0, 1, 101, dtype=torch.float64)
-    kept = normed_momentum_factors(mu, -0.96, tau, lam)
-    growth = 1 + 0.96 * tau
+    kept = normed_momentum_factors(mu, -1.0, tau, lam)
+    growth = 1 + tau
     assert torch.allclose(kept, torch.full_like(kept, math.sqrt(lam / growth)))
     return kept[0].item()
 

@@ -42,12 +42,16 @@ def layer_states(model: nn.Module, *inputs: object, blocks: Sequence[nn.Module] 
     return states
 
 
-def linear_probe(state: Tensor, labels: Tensor, fit_on: Tensor, score_on: Tensor) -> float:
-    """Accuracy of logistic regression on a state: what is still in it, however small beside the rest.
+def linear_probe(
+    state: Tensor,
+    labels: Tensor,
+    fit_on: Tensor,
+    score_on: Tensor,
+) -> float:
+    """Accuracy of logistic regression on a state: what is in it, however small.
 
-    Each channel is first brought to mean 0 and deviation 1 over the nodes that are fitted, so that a common part of all
-    nodes, however large, does not hide the differences from the solver as it does from gradient descent on the raw
-    state.
+    Each channel is first brought to mean 0 and deviation 1 over the fitted nodes. A part
+    that all nodes share then hides nothing, as it would from gradient descent.
 
     Args:
         state: (N, d).
@@ -61,14 +65,20 @@ def linear_probe(state: Tensor, labels: Tensor, fit_on: Tensor, score_on: Tensor
     features, classes = state.double().cpu().numpy(), labels.cpu().numpy()
     fit, score = fit_on.cpu().numpy(), score_on.cpu().numpy()
     probe = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
-    return float(probe.fit(features[fit], classes[fit]).score(features[score], classes[score]))
+    probe.fit(features[fit], classes[fit])
+    return float(probe.score(features[score], classes[score]))
 
 
-def readout_gradient(state: Tensor, logits: Tensor, labels: Tensor) -> tuple[float, float]:
+def readout_gradient(
+    state: Tensor,
+    logits: Tensor,
+    labels: Tensor,
+) -> tuple[float, float]:
     """The gradient of a linear readout's weights, split by what it comes from.
 
-    With cross entropy it is ``G = 1/n sum_i (p_i - y_i) x_i^T``. Writing x_i as the mean state plus a deviation splits
-    G into a part that all nodes share and a part that tells them apart.
+    With cross entropy it is ``G = 1/n sum_i (p_i - y_i) x_i^T``. Writing x_i as the mean
+    state plus a deviation splits G into a part that is common to all nodes and a part
+    that tells them apart.
 
     Args:
         state: of the n training nodes, (n, d).
@@ -78,8 +88,8 @@ def readout_gradient(state: Tensor, logits: Tensor, labels: Tensor) -> tuple[flo
     Returns:
         Frobenius norms of the common part and of the telling part.
     """
-    error = (logits.double().softmax(dim=-1) - F.one_hot(labels, logits.shape[-1])) / len(labels)
-    state = state.double()
-    mean = state.mean(dim=0)
+    state, classes = state.double(), logits.shape[-1]
+    error = logits.double().softmax(dim=-1) - F.one_hot(labels, classes)
+    error, mean = error / len(labels), state.mean(dim=0)
     common = torch.outer(error.sum(dim=0), mean)
     return common.norm().item(), (error.T @ (state - mean)).norm().item()
