@@ -156,6 +156,21 @@ def test_every_kind_runs_forward_and_backward(kind, options):
         assert torch.isfinite(parameter.grad).all(), name
 
 
+def test_a_standardized_readout_sees_no_common_part():
+    plain, own = model(), model(standardize=True)
+    own.load_state_dict(plain.state_dict())
+    x = normal(0, 12, 5)
+    states = []
+    plain.fcs[1].register_forward_pre_hook(lambda _module, inputs: states.append(inputs[0]))
+    plain(x, graph())
+    (state,) = states
+    expected = (state - state.mean(dim=0)) / state.std(dim=0, correction=0)
+    assert torch.allclose(own(x, graph()), plain.fcs[1](expected))
+    # A constant channel has no deviation to divide by.
+    alone = own(normal(0, 1, 5), torch.zeros(2, 1, dtype=torch.long))
+    assert torch.allclose(alone, own.fcs[1].bias.expand_as(alone))
+
+
 @pytest.mark.parametrize("kind", MIXED_KINDS)
 def test_very_negative_theta_starts_as_diffusion(kind):
     plain, net = model(), model(residual=kind, theta_init=-60)

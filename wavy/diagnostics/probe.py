@@ -50,8 +50,8 @@ def linear_probe(
 ) -> float:
     """Accuracy of logistic regression on a state: what is in it, however small.
 
-    Each channel is first brought to mean 0 and deviation 1 over the fitted nodes. A part
-    that all nodes share then hides nothing, as it would from gradient descent.
+    Each channel is first brought to mean 0 and deviation 1 over the fitted nodes. What
+    all nodes share then hides nothing, as it would from gradient descent.
 
     Args:
         state: (N, d).

@@ -52,7 +52,7 @@ class DifformerStudy(Study):
     scales: ClassVar = SCALES
 
     scale: Literal["quick", "cpu", "gpu"] = Field("quick", description="how much to run: seconds, hours, or a GPU")
-    plan: Literal["depth", "claims", "search", "confirm", "factors", "graphs"] = Field(
+    plan: Literal["depth", "claims", "search", "confirm", "causes", "factors", "graphs"] = Field(
         "depth", description="which runs: depths x taus x residuals x seeds, or those of a plan, at scale cpu or gpu"
     )
     dataset: Dataset = Field("cora", description="graph to train on; a plan names its own")

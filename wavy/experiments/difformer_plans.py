@@ -108,6 +108,19 @@ def confirm() -> list[DifformerRun]:
     return [run(kind, seed=seed, **choice) for seed in FIVE_SEEDS for kind, choice in sides]
 
 
+def causes() -> list[DifformerRun]:
+    """What keeps a deep model from training? One suspect taken away at a time, then two; information is never added."""
+    still, apart = {"dropout": 0.0}, {"standardize": True}
+    without = [{}, {"weight_decay": 0.0}, still, apart, still | apart]
+    return [
+        run(kind, depth=20, tau=tau, seed=seed, **suspects)
+        for seed in (0, 1, 2)
+        for tau in (0.2, 0.5)
+        for suspects in without
+        for kind in SIDES
+    ]
+
+
 def factors() -> list[DifformerRun]:
     """One factor at a time around the published setting: Cora, 8 layers, tau 0.5."""
     around = [
@@ -154,4 +167,4 @@ def _unique(runs: Iterable[DifformerRun]) -> list[DifformerRun]:
     return list(dict.fromkeys(runs))
 
 
-PLANS = {"claims": claims, "search": search, "confirm": confirm, "factors": factors, "graphs": graphs}
+PLANS = {"claims": claims, "search": search, "confirm": confirm, "causes": causes, "factors": factors, "graphs": graphs}

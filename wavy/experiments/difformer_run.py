@@ -74,3 +74,4 @@ class DifformerRun(BaseModel):
     eval_every: int = Field(1, ge=1, description="evaluate the first epoch and then every so many")
     lam: float | None = Field(None, ge=0, le=1, description="a lambda that stays as it is; None trains theta")
     graph_weight: float | None = Field(None, gt=0, le=1, description="share of the graph in A; None: the operator's")
+    standardize: bool = Field(False, description="bring the last state to mean 0 and deviation 1 over the nodes")

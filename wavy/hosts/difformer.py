@@ -122,6 +122,8 @@ class DIFFormer(nn.Module):
         use_norm: apply LayerNorm after the input and after every layer (its parameters exist either way, as published).
         operator: ``published`` (attention plus D^-1/2 A_G D^-1/2, A_G the adjacency matrix; not row stochastic) or
             ``row_stochastic`` (the mean of attention and D^-1 A_G, so that I - A is a Laplacian; beyond the paper).
+        standardize: bring each channel of the last state to mean 0 and deviation 1 over the nodes before the readout,
+            so that what all nodes share does not reach it (beyond the paper).
 
     Shapes:
         - **input:** x (N, F), dense or sparse CSR (dense alone under the transforms of ``torch.func``); edge_index
@@ -153,6 +155,7 @@ class DIFFormer(nn.Module):
         graph_weight: float | None = None,
         use_norm: bool = True,
         operator: str = "published",
+        standardize: bool = False,
     ) -> None:
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "heads"):
@@ -163,6 +166,7 @@ class DIFFormer(nn.Module):
         if graph_weight is not None and not 0 < graph_weight <= 1:
             raise ValueError(f"graph_weight: found {graph_weight!r}, allowed None or 0 < graph_weight <= 1")
         self.operator, self.use_source, self.use_graph, self.use_norm = operator, use_source, use_graph, use_norm
+        self.standardize = standardize
         self.graph_weight = 0.5 if graph_weight is None and operator == "row_stochastic" else graph_weight
         layers = range(num_layers)
         self.fcs = nn.ModuleList([nn.Linear(in_channels, hidden_channels), nn.Linear(hidden_channels, out_channels)])
@@ -204,7 +208,7 @@ class DIFFormer(nn.Module):
                 x, memory = self._finish_layer(layer, x, memory)
             else:
                 x, _ = self._finish_layer(layer, x, None)
-        return self.fcs[1](x)
+        return self.fcs[1](_standardized(x) if self.standardize else x)
 
     def _prepared(
         self, edge_index: Tensor | Propagation, num_nodes: int, edge_weight: Tensor | None
@@ -234,6 +238,13 @@ class DIFFormer(nn.Module):
         if layer == 0:
             x = F.relu(x)
         return self.dropouts[layer](x, velocity)
+
+
+def _standardized(x: Tensor) -> Tensor:
+    """Each channel of (N, d) with mean 0 and deviation 1 over the nodes; a constant channel becomes 0."""
+    x = x - x.mean(dim=0)
+    deviation = x.square().mean(dim=0).sqrt()
+    return x / torch.where(deviation > 0, deviation, torch.ones_like(deviation))
 
 
 @converter(DIFFormer)

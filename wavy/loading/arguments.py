@@ -34,6 +34,8 @@ def _difformer(model: nn.Module) -> Arguments:
         "graph_weight": model.graph_weight,
         "use_norm": model.use_norm,
         "operator": model.operator,
+        "standardize": model.standardize,
+        "lam": model.residuals[0].lam,
     }
 
 

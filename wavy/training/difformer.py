@@ -39,6 +39,7 @@ def build_difformer(run: DifformerRun, data: Data) -> DIFFormer:
         use_norm=run.use_norm,
         graph_weight=run.graph_weight,
         operator=run.operator,
+        standardize=run.standardize,
     ).to(getattr(torch, run.dtype))
 
 
