@@ -20,6 +20,7 @@ from wavy.companion.verdicts import (
     INCONCLUSIVE,
     NOT_TESTED,
     judge,
+    judge_settings,
     verdict,
 )
 
@@ -92,10 +93,14 @@ def test_a_seed_that_stands_twice_is_refused():
         paired_difference(once, twice)
 
 
-def rows(shift):
+def rows(shift, noisy=False):
     rng = np.random.default_rng(0)
+
+    def own():  # noise that the two sides do not share
+        return rng.normal(0, 0.01) if noisy else 0.0
+
     table = [
-        {"dataset": "cora", "depth": 20, "tau": 0.2, "residual": kind, "seed": seed, "accuracy": base + noise}
+        {"dataset": "cora", "depth": 20, "tau": 0.2, "residual": kind, "seed": seed, "accuracy": base + noise + own()}
         for seed, noise in enumerate(rng.normal(0, 0.01, 6))
         for kind, base in (("diffusion", 0.4), ("light", 0.4 + shift))
     ]
@@ -112,6 +117,20 @@ def test_judge_uses_the_runs_of_the_claim_and_no_others():
     assert judge(claims, rows(-0.2), "accuracy", 100).loc["cora-20", "verdict"] == DOES_NOT_HOLD
     nothing = judge(claims, pd.DataFrame(), "accuracy", 100)
     assert set(nothing["verdict"]) == {NOT_TESTED}
+
+
+def test_one_claim_in_several_settings_keeps_each_p_value_in_its_place():
+    claim = load_claims("graph").loc[["cora-20"]]
+    settings = {"small": 0.004, "none": 0.0, "large": 0.45}
+    table = pd.concat([rows(shift, noisy=True).assign(setting=name) for name, shift in settings.items()])
+    few = rows(0.4).query("seed < 2").assign(setting="few seeds")
+    found = judge_settings(claim, pd.concat([table, few]), "accuracy", factor=100)
+    assert list(found.index) == list(settings)
+    alone = {name: judge(claim, own, "accuracy", 100)["p"].item() for name, own in table.groupby("setting")}
+    order = sorted(settings, key=lambda name: float(alone[name]))
+    assert sorted(settings, key=lambda name: float(found.loc[name, "p"])) == order
+    assert order[0] == "large"
+    assert found.loc["large", "verdict"] == HOLDS
 
 
 def test_claims_carry_the_published_numbers():

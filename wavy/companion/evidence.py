@@ -53,8 +53,13 @@ def paired_difference(baseline: pd.Series, variant: pd.Series) -> Evidence:
 def holm(p: pd.Series) -> pd.Series:
     """P-values corrected for being looked at together, by Holm's step-down method; NaN is no test and stays NaN.
 
+    Raises:
+        ValueError: two p-values have the same label.
+
     Source: Holm, A simple sequentially rejective multiple test procedure (1979).
     """
+    if not p.index.is_unique:
+        raise ValueError("p: found a label twice, allowed one p-value a label")
     ordered = p.dropna().sort_values(kind="stable")
     factors = np.arange(len(ordered), 0, -1)
     corrected = (ordered * factors).cummax().clip(upper=1)

@@ -15,7 +15,7 @@ def trained(rows: pd.DataFrame, guess: float | pd.Series, shallow: float | pd.Se
     Accuracy on *training* nodes tells a model that could not be trained from one that generalises badly.
 
     Args:
-        rows: results rows, with the column train_accuracy.
+        rows: results rows, with the column train_accuracy: at the epoch that validation selected.
         guess: share of the largest class among the training nodes, for all rows or for each.
         shallow: train_accuracy of diffusion with two layers and tau = 0.5 on the same graph and split, likewise.
 
@@ -42,7 +42,7 @@ def fit_threshold(score: pd.Series, success: pd.Series) -> float:
         success: truth values, in the same order; both kinds occur.
 
     Raises:
-        ValueError: successes or failures only.
+        ValueError: successes or failures only, or one score only.
     """
     success = success.astype(bool)
     if success.all() or not success.any():
@@ -50,7 +50,12 @@ def fit_threshold(score: pd.Series, success: pd.Series) -> float:
     order = np.argsort(score.to_numpy(), kind="stable")
     values, good = score.to_numpy()[order], success.to_numpy()[order]
     # Cut i puts the i lowest scores below the threshold.
-    errors = [good[:cut].sum() + (~good[cut:]).sum() for cut in range(1, len(values))]
-    gaps = np.log(values[1:] / values[:-1])
-    best = min(range(len(errors)), key=lambda cut: (errors[cut], -gaps[cut]))
-    return float(np.sqrt(values[best] * values[best + 1]))
+    cuts = [cut for cut in range(1, len(values)) if values[cut - 1] < values[cut]]
+    if not cuts:
+        raise ValueError("score: found one value only, allowed several")
+
+    def badness(cut: int) -> tuple[int, float]:
+        return good[:cut].sum() + (~good[cut:]).sum(), values[cut - 1] / values[cut]
+
+    best = min(cuts, key=badness)
+    return float(np.sqrt(values[best - 1] * values[best]))

@@ -7,7 +7,8 @@ comparisons comes out by chance. The first of these that applies is the verdict:
 
 - *not tested at this scale*: fewer than five seeds with both runs;
 - *holds*: the whole interval lies on the claimed side of zero, and the corrected p-value is below 0.05;
-- *does not hold*: the same on the other side of zero, or the whole interval lies below half of the claimed size;
+- *does not hold*: the same on the other side of zero, or the whole interval lies below half of the claimed size (that
+  interval is not corrected);
 - *inconclusive*: anything else.
 
 A claim that holds may still have another size than the published one: the table shows both. Where a source reports a
@@ -74,7 +75,7 @@ def judge(claims: pd.DataFrame, rows: pd.DataFrame, metric: str, factor: float =
     sides = [_sides(claim, rows, metric, factor) for _, claim in claims.iterrows()]
     found = [paired_difference(*pair) for pair in sides]
     tested = [evidence.p if evidence.pairs >= LEAST_SEEDS else math.nan for evidence in found]
-    corrected = holm(pd.Series(tested, index=claims.index, dtype=float))
+    corrected = holm(pd.Series(tested, dtype=float))  # by place: a claim may be judged in several settings
     table = [
         _row(claim, pair, evidence, p)
         for (_, claim), pair, evidence, p in zip(claims.iterrows(), sides, found, corrected, strict=True)

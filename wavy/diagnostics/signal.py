@@ -79,6 +79,15 @@ def signal_spectrum(product: Product, signal: Tensor, mode: tuple[float, Tensor]
     return SignalSpectrum(value, values.flatten(), (weights * energy / energy.sum()).flatten())
 
 
+def slowest_spectrum(dominant: float) -> SignalSpectrum:
+    """A signal that lies in the slowest mode that a graph can have beside the dominant one, a = 1.
+
+    Its signal ratio needs neither classes nor eigenvalues other than the dominant one: a baseline for those that do.
+    """
+    one = torch.ones(1, dtype=torch.float64)
+    return SignalSpectrum(dominant, one, one)
+
+
 def signal_ratio(
     spectrum: SignalSpectrum, depth: int, tau: float, kind: str, lam: float | None = None, layer_norm: bool = True
 ) -> float:
