@@ -169,6 +169,22 @@ def test_a_standardized_readout_sees_no_common_part():
     # A constant channel has no deviation to divide by.
     alone = own(normal(0, 1, 5), torch.zeros(2, 1, dtype=torch.long))
     assert torch.allclose(alone, own.fcs[1].bias.expand_as(alone))
+    alone.sum().backward()
+    assert all(torch.isfinite(p.grad).all() for p in own.parameters() if p.grad is not None)
+
+
+def test_a_backward_pass_within_autocast_is_that_outside():
+    grads = []
+    for inside in (True, False):
+        net = model(dropout=0.0).float()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = net(normal(0, 12, 5).float(), graph()).float().square().sum()
+            if inside:
+                loss.backward()
+        if not inside:
+            loss.backward()
+        grads.append(net.convs[0].Wq.weight.grad)
+    assert torch.allclose(*grads, atol=1e-2 * grads[1].abs().max().item())
 
 
 @pytest.mark.parametrize("kind", MIXED_KINDS)

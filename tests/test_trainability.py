@@ -63,6 +63,9 @@ def test_the_thresholds_are_those_that_cora_gives(score):
     plan = DifformerStudy(scale="cpu", dataset="cora").runs()
     scores = results.select(ROWS / "signal.jsonl", map(prediction_of, plan))
     rows = results.select(ROWS / "difformer.jsonl", plan)
+    keys = ["residual", "depth", "tau", "seed"]
+    assert scores[keys].equals(rows[keys])
+    assert len(rows) == len(plan)
     success = trained(rows, guess=1 / 7, shallow=1.0)
     assert fit_threshold(scores[score], success) == pytest.approx(THRESHOLDS[score], rel=0.01)
 
@@ -72,6 +75,33 @@ def test_a_setting_is_what_differs_from_the_published_one():
     assert setting(run("diffusion", dataset="citeseer", weight_decay=1e-2)) == "weight_decay 0.01"
     assert setting(run("light", theta_init=None, lam=0.9, use_norm=False)) == "use_norm False, lam 0.9"
     assert setting(run("light", theta_init=-8.0)) == "theta_init -8"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"plan": "search"}, "scale: found 'quick' with the plan 'search', allowed cpu, gpu"),
+        ({"plan": "graphs", "scale": "cpu", "dataset": "texas"}, "plan: found 'graphs' with epochs or a dataset"),
+        ({"plan": "factors", "scale": "cpu", "depths": (100,)}, "plan: found no run of 'factors'"),
+    ],
+)
+def test_plans_refuse_what_would_be_ignored(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        DifformerStudy(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"residual": "diffusion", "lam": 0.5}, "lam: found a number, but 'diffusion' has no lambda"),
+        ({"residual": "full", "theta_init": 0.0}, "theta_init: found a number, but 'full' has no lambda"),
+        ({"residual": "light", "lam": 0.9, "theta_init": 0.0}, "theta_init: found a number beside lam"),
+        ({"lr": float("inf")}, "finite"),
+    ],
+)
+def test_a_run_has_one_lambda_where_there_is_one(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        DifformerRun(**parameters)
 
 
 @pytest.mark.parametrize("plan", list(PLANS))

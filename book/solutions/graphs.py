@@ -11,6 +11,7 @@ from wavy.diagnostics.signal import (
     signal_ratio,
     signal_spectrum,
 )
+from wavy.hosts.attention import simple_attention
 
 
 def layers_until(ratio: float = 0.02, tau: float = 0.2) -> dict[str, int]:
@@ -27,6 +28,23 @@ def layers_until(ratio: float = 0.02, tau: float = 0.2) -> dict[str, int]:
     assert found["diffusion"] == math.ceil(by_hand)
     assert found["light"] < found["diffusion"]
     return found
+
+
+def hardly_attends(nodes: int = 400, channels: int = 8) -> float:
+    """How far attention with very large weights is from the mean of all nodes."""
+    torch.manual_seed(0)
+    query, key = 1e3 * torch.randn(2, nodes, 1, channels, dtype=torch.float64)
+    identity = torch.eye(nodes, dtype=torch.float64).unsqueeze(1)
+    attention = simple_attention(query, key, identity).squeeze(1)
+    distance = (attention - 1 / nodes).norm().item()
+    assert distance <= 1 / (nodes - math.sqrt(nodes))
+    # The bound is not idle: all queries along the first key that stands apart.
+    key = torch.zeros(nodes, 1, 1, dtype=torch.float64)
+    key[0] = 1
+    query = -torch.ones_like(key)
+    apart = simple_attention(query, key, identity).squeeze(1)
+    assert (apart - 1 / nodes).norm() > 0.9 / nodes
+    return distance
 
 
 def no_slow_modes(tau: float = 0.5, lam: float = 0.5) -> float:

@@ -76,9 +76,9 @@ def readout_gradient(
 ) -> tuple[float, float]:
     """The gradient of a linear readout's weights, split by what it comes from.
 
-    With cross entropy it is ``G = 1/n sum_i (p_i - y_i) x_i^T``. Writing x_i as the mean
-    state plus a deviation splits G into a part that is common to all nodes and a part
-    that tells them apart.
+    With cross entropy it is ``G = 1/n sum_i (p_i - y_i) x_i^T``. Writing x_i as the
+    mean state plus a deviation splits G into a part that is common to all nodes and a
+    part that tells them apart.
 
     Args:
         state: of the n training nodes, (n, d).

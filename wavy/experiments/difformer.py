@@ -69,10 +69,14 @@ class DifformerStudy(Study):
 
     @model_validator(mode="after")
     def _plans_are_long(self) -> Self:
-        if self.plan != "depth" and (self.scale == "quick" or self.epochs is not None):
-            raise ValueError(
-                f"plan: found {self.plan!r} with scale quick or epochs set, allowed scale cpu or gpu alone"
-            )
+        if self.plan == "depth":
+            return self
+        if self.scale == "quick":
+            raise ValueError(f"scale: found 'quick' with the plan {self.plan!r}, allowed cpu, gpu")
+        if self.epochs is not None or self.dataset != "cora":
+            raise ValueError(f"plan: found {self.plan!r} with epochs or a dataset, allowed neither: it names its own")
+        if not self.runs():
+            raise ValueError(f"plan: found no run of {self.plan!r} with these depths, taus, residuals and seeds")
         return self
 
     def chosen(self, name: str) -> object:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from wavy.dynamics import MIXED_KINDS
 from wavy.experiments.fields import Depth, Epochs, Kind, Seed, Tau
 
 #: Graphs without a public split, or with one that is not the published setting's.
@@ -44,7 +45,7 @@ SETTINGS = {
 class DifformerRun(BaseModel):
     """All that determines the result of one run; the defaults are the published settings for Cora."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     experiment: ClassVar[str] = "difformer"
     model_name: ClassVar[str] = "DIFFormer"
 
@@ -75,3 +76,12 @@ class DifformerRun(BaseModel):
     lam: float | None = Field(None, ge=0, le=1, description="a lambda that stays as it is; None trains theta")
     graph_weight: float | None = Field(None, gt=0, le=1, description="share of the graph in A; None: the operator's")
     standardize: bool = Field(False, description="bring the last state to mean 0 and deviation 1 over the nodes")
+
+    @model_validator(mode="after")
+    def _one_lambda_where_there_is_one(self) -> Self:
+        for name in ("lam", "theta_init"):
+            if getattr(self, name) is not None and self.residual not in MIXED_KINDS:
+                raise ValueError(f"{name}: found a number, but {self.residual!r} has no lambda; allowed None")
+        if self.lam is not None and self.theta_init is not None:
+            raise ValueError("theta_init: found a number beside lam, which is not trained; allowed None")
+        return self

@@ -75,38 +75,43 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, bias, mean, centred, scatter, maps, sums, squares, scale, kernel, inverse, moved = ctx.saved_tensors
-        if torch.is_grad_enabled():  # the gradient is to be differentiated again
-            return gradients_of(
-                lambda *tensors: _attention(*tensors, ctx.heads)[:1], (x, weight, bias), ctx.needs_input_grad, (grad,)
-            )
-        count, halves = _count(x), (2, ctx.heads, -1, x.shape[1] + 1)
-        above = grad * inverse
-        below = (above * moved).sum(dim=-1).neg_()
-        above = above.flatten(1)
-        grad_kernel = torch.cat(
-            [
-                torch.cat([centred.mT @ above, above.sum(dim=0, keepdim=True)]).unflatten(1, (ctx.heads, -1)),
-                torch.cat([centred.mT @ below, below.sum(dim=0, keepdim=True)]).unsqueeze(-1),
-            ],
-            dim=-1,
+        with no_autocast(grad):
+            return _gradients(ctx, grad)
+
+
+def _gradients(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
+    x, weight, bias, mean, centred, scatter, maps, sums, squares, scale, kernel, inverse, moved = ctx.saved_tensors
+    if torch.is_grad_enabled():  # the gradient is to be differentiated again
+        return gradients_of(
+            lambda *tensors: _attention(*tensors, ctx.heads)[:1], (x, weight, bias), ctx.needs_input_grad, (grad,)
         )
-        pull = (grad_kernel * kernel).sum() / -2 / squares  # through the two norms
-        grad_kernel = scale * grad_kernel.transpose(0, 1)
-        grad_query = sums.view(halves)[1] @ grad_kernel.mT
-        grad_sum = (maps.view(halves)[0] @ grad_kernel).flatten(0, 1)
-        grad_key = torch.cat([grad_sum[:, :-1] @ scatter, count * grad_sum[:, -1:]], dim=1)
-        grad_maps = torch.cat([grad_query.flatten(0, 1), grad_key]).view(2, -1)
-        grad_maps = grad_maps.addcmul(sums.view(2, -1), pull.unsqueeze(1), value=2).view_as(maps)
-        grad_weight, grad_bias = grad_maps[:, :-1].addr(grad_maps[:, -1], mean), grad_maps[:, -1]
-        pulled = (weight.view(2, -1) * pull.unsqueeze(1)).view_as(weight)
-        pulled[len(grad_sum) :] += grad_sum[:, :-1]
-        grad_scatter = weight.mT @ pulled
-        grad_mean = weight.mT @ grad_bias + grad.sum(dim=(0, 1))
-        grad_x = (below @ kernel[:-1, :, -1].mT).addmm_(above, kernel[:-1, :, :-1].flatten(1).mT)
-        # The scatter takes each of its two factors from the same nodes: one product serves both.
-        grad_x.addmm_(centred, grad_scatter + grad_scatter.mT)
-        return grad_x.add_((grad_mean - grad_x.sum(dim=0)) / count), grad_weight, grad_bias, None
+    count, halves = _count(x), (2, ctx.heads, -1, x.shape[1] + 1)
+    above = grad * inverse
+    below = (above * moved).sum(dim=-1).neg_()
+    above = above.flatten(1)
+    grad_kernel = torch.cat(
+        [
+            torch.cat([centred.mT @ above, above.sum(dim=0, keepdim=True)]).unflatten(1, (ctx.heads, -1)),
+            torch.cat([centred.mT @ below, below.sum(dim=0, keepdim=True)]).unsqueeze(-1),
+        ],
+        dim=-1,
+    )
+    pull = (grad_kernel * kernel).sum() / -2 / squares  # through the two norms
+    grad_kernel = scale * grad_kernel.transpose(0, 1)
+    grad_query = sums.view(halves)[1] @ grad_kernel.mT
+    grad_sum = (maps.view(halves)[0] @ grad_kernel).flatten(0, 1)
+    grad_key = torch.cat([grad_sum[:, :-1] @ scatter, count * grad_sum[:, -1:]], dim=1)
+    grad_maps = torch.cat([grad_query.flatten(0, 1), grad_key]).view(2, -1)
+    grad_maps = grad_maps.addcmul(sums.view(2, -1), pull.unsqueeze(1), value=2).view_as(maps)
+    grad_weight, grad_bias = grad_maps[:, :-1].addr(grad_maps[:, -1], mean), grad_maps[:, -1]
+    pulled = (weight.view(2, -1) * pull.unsqueeze(1)).view_as(weight)
+    pulled[len(grad_sum) :] += grad_sum[:, :-1]
+    grad_scatter = weight.mT @ pulled
+    grad_mean = weight.mT @ grad_bias + grad.sum(dim=(0, 1))
+    grad_x = (below @ kernel[:-1, :, -1].mT).addmm_(above, kernel[:-1, :, :-1].flatten(1).mT)
+    # The scatter takes each of its two factors from the same nodes: one product serves both.
+    grad_x.addmm_(centred, grad_scatter + grad_scatter.mT)
+    return grad_x.add_((grad_mean - grad_x.sum(dim=0)) / count), grad_weight, grad_bias, None
 
 
 def _count(x: Tensor) -> int:

@@ -243,8 +243,8 @@ class DIFFormer(nn.Module):
 def _standardized(x: Tensor) -> Tensor:
     """Each channel of (N, d) with mean 0 and deviation 1 over the nodes; a constant channel becomes 0."""
     x = x - x.mean(dim=0)
-    deviation = x.square().mean(dim=0).sqrt()
-    return x / torch.where(deviation > 0, deviation, torch.ones_like(deviation))
+    variance = x.square().mean(dim=0)
+    return x * torch.where(variance > 0, variance, torch.ones_like(variance)).rsqrt()
 
 
 @converter(DIFFormer)

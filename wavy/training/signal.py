@@ -30,9 +30,9 @@ def operator_spectrum(data: Data, operator: str, graph_weight: float | None = No
     """What the classes of a graph see of DIFFormer's operator with uniform attention, and its dominant mode (N,).
 
     Attention is nearly uniform, J/N. ``published``: J/N + D^-1/2 A_G D^-1/2, or their weighted mean.
-    ``row_stochastic``: (J/N + D^-1 A_G) / 2, which leaves constants as they are. Up to constants J/N is zero, so the other
-    eigenvalues are those of D^-1 A_G, by half; and D^-1 A_G is similar to the symmetric D^-1/2 A_G D^-1/2, in whose
-    basis each node is weighted by its degree.
+    ``row_stochastic``: (J/N + D^-1 A_G) / 2, which leaves constants as they are. Up to constants J/N is zero, so the
+    other eigenvalues are those of D^-1 A_G, by half; and D^-1 A_G is similar to the symmetric D^-1/2 A_G D^-1/2, in
+    whose basis each node is weighted by its degree.
 
     Args:
         data: from :func:`wavy.training.graph.prepare_graph`.
