@@ -37,8 +37,8 @@ def verdict(direction: str, claimed_size: float, evidence: Evidence, corrected_p
     Args:
         direction: ``up`` or ``down``, the claimed sign of variant - baseline.
         claimed_size: the claimed ``|variant - baseline|``, NaN where the source gives no number.
-        evidence: from :func:`paired_difference`, in the same unit.
-        corrected_p: from :func:`holm`; ``None`` where this is the only claim judged.
+        evidence: from :func:`wavy.companion.evidence.paired_difference`, in the same unit.
+        corrected_p: from :func:`wavy.companion.evidence.holm`; ``None`` where this is the only claim judged.
 
     Returns:
         One of the four verdicts.

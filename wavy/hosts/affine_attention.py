@@ -17,7 +17,7 @@ def affine_simple_attention(x: Tensor, heads: int, query: Affine, key: Affine) -
     """What :func:`wavy.hosts.attention.simple_attention` makes of the state X, for q_i = W_Q x_i + b_Q and k likewise.
 
     Of all nodes together only their mean m and scatter S = sum_j (x_j - m)(x_j - m)^T enter. With qm = W_Q m + b_Q,
-    km likewise, and s = 1 / (|Q| |K|), the equation becomes
+    km likewise, and ``s = 1 / (|Q| |K|)``, the equation becomes
 
     ``(A X)_i = m + s q_i^T W_K S / (N (1 + s q_i . km)),  |Q|^2 = tr(W_Q S W_Q^T) + N |qm|^2``
 

@@ -25,10 +25,10 @@ class NodeFit:
     """What one training run found. ``model`` holds the weights of the selected epoch.
 
     ``metrics``: train_accuracy, val_accuracy and test_accuracy of the selected epoch (shares in [0, 1]), or
-    train_roc_auc and so on where ROC-AUC judges; best_epoch, epochs (those that ran), train_loss (last
+    ``train_roc_auc`` and so on where ROC-AUC judges; best_epoch, epochs (those that ran), train_loss (last
     epoch), diverged (1 where the loss stopped being finite).
-    ``history``: one row an epoch: epoch, loss, and where it was evaluated train_ and val_accuracy (or _roc_auc). Test
-    data are not in it.
+    ``history``: one row an epoch: epoch, loss, and where it was evaluated train_accuracy and val_accuracy
+    (or ROC-AUC). Test data are not in it.
     """
 
     model: nn.Module
