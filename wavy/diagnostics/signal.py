@@ -19,7 +19,7 @@ from torch import Tensor
 from wavy.checks import check_width
 from wavy.dynamics import mode_factors, monic_roots
 
-#: (N, k) -> (N, k): the product with a symmetric (N, N) matrix, in double precision.
+#: The product with a symmetric (N, N) matrix in double precision, from (N, k) to (N, k).
 Product = Callable[[Tensor], Tensor]
 
 
