@@ -93,6 +93,8 @@ def command(*arguments: object) -> Iterator[subprocess.Popen]:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        # A shell starts background jobs with SIGINT ignored, and their children would inherit it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         yield process

@@ -57,7 +57,7 @@ def no_slow_modes(tau: float = 0.5, lam: float = 0.5) -> float:
 
 
 def mean_operator(tau: float = 0.5, depth: int = 20) -> dict[str, float]:
-    """Diffusion and a light wave, lambda = 0.9, on a mean of two stochastic matrices."""
+    """Diffusion and a light wave, lambda = 0.9, on a mean of stochastic matrices."""
     half = torch.full((1,), 0.5, dtype=torch.float64)
     spectrum = SignalSpectrum(1.0, half, torch.ones_like(half))
     found = {
