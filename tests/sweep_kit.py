@@ -85,16 +85,16 @@ def main() -> None:
 @contextmanager
 def command(*arguments: object) -> Iterator[subprocess.Popen]:
     """``wavy`` with the experiment ``fake``, in a process group of its own that ends with the block."""
+    # A shell starts background jobs with SIGINT ignored, and their children would inherit it.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     process = subprocess.Popen(
-        [sys.executable, "-c", "import sweep_kit; sweep_kit.main()", *map(str, arguments)],
+        [sys.executable, "-c", f"{heard}; import sweep_kit; sweep_kit.main()", *map(str, arguments)],
         cwd=TESTS,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent)]), "COLUMNS": "200"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-        # A shell starts background jobs with SIGINT ignored, and their children would inherit it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         yield process
