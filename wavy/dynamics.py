@@ -187,12 +187,17 @@ def mode_factors(
         _check_no_lam(kind, lam)
         return monic_roots(2 - tau**2 * mu, torch.ones_like(mu))
     lam = _checked_lam(kind, lam)
-    step = lam * tau**2 + (1 - lam) * tau
+    step = mixed_step(tau, lam)
     if kind == "light":
         return monic_roots(1 + lam - tau * mu, lam + 0 * mu)
     if kind == "mix_light":
         return monic_roots(1 + lam - step * mu, lam + 0 * mu)
     return monic_roots(2 - step * mu, 1 - (1 - lam) * tau * mu)
+
+
+def mixed_step(tau: float | Tensor, lam: float | Tensor) -> float | Tensor:
+    """The step h = lambda tau^2 + (1 - lambda) tau of the two mixes."""
+    return lam * tau**2 + (1 - lam) * tau
 
 
 def monic_roots(total: Tensor, product: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ loss or a high variance without numbers, the loss is what is judged.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -72,15 +73,8 @@ def judge(claims: pd.DataFrame, rows: pd.DataFrame, metric: str, factor: float =
         One row a claim: setting, verdict, paper (baseline → variant), here (mean and standard deviation of both),
         difference (mean and interval), p (corrected for all claims judged here), seeds.
     """
-    sides = [_sides(claim, rows, metric, factor) for _, claim in claims.iterrows()]
-    found = [paired_difference(*pair) for pair in sides]
-    tested = [evidence.p if evidence.pairs >= LEAST_SEEDS else math.nan for evidence in found]
-    corrected = holm(pd.Series(tested, dtype=float))  # by place: a claim may be judged in several settings
-    table = [
-        _row(claim, pair, evidence, p)
-        for (_, claim), pair, evidence, p in zip(claims.iterrows(), sides, found, corrected, strict=True)
-    ]
-    return pd.DataFrame(table, index=claims.index)
+    cases = [(claim, rows) for _, claim in claims.iterrows()]
+    return pd.DataFrame(_judge(cases, metric, factor), index=claims.index)
 
 
 def judge_settings(claim: pd.DataFrame, rows: pd.DataFrame, metric: str, factor: float = 1.0) -> pd.DataFrame:
@@ -95,14 +89,23 @@ def judge_settings(claim: pd.DataFrame, rows: pd.DataFrame, metric: str, factor:
     Returns:
         As :func:`judge`, one row for each setting that has enough seeds; p is corrected for all of them.
     """
-    name = claim.index.item()
-    settings = [own.assign(dataset=key) for key, own in rows.groupby("setting", sort=False)]
-    claims = pd.concat([claim.assign(dataset=own["dataset"].iloc[0]) for own in settings])
-    claims["setting"] = claims["dataset"]
-    table = judge(claims, pd.concat(settings), metric, factor)
-    table = table[table["seeds"] >= LEAST_SEEDS].set_index("setting")
-    table.index.name = name
-    return table
+    ((name, only),) = claim.iterrows()
+    settings = dict(iter(rows.groupby("setting", sort=False)))
+    table = _judge([(only, own) for own in settings.values()], metric, factor)
+    table = pd.DataFrame(table, index=pd.Index(settings, name=name)).drop(columns="setting")
+    return table[table["seeds"] >= LEAST_SEEDS]
+
+
+def _judge(cases: Sequence[tuple[pd.Series, pd.DataFrame]], metric: str, factor: float) -> list[dict[str, object]]:
+    """A row for each claim with the rows that it is judged by; p is corrected for all of them."""
+    sides = [_sides(claim, rows, metric, factor) for claim, rows in cases]
+    found = [paired_difference(*pair) for pair in sides]
+    tested = [evidence.p if evidence.pairs >= LEAST_SEEDS else math.nan for evidence in found]
+    corrected = holm(pd.Series(tested, dtype=float))
+    return [
+        _row(claim, pair, evidence, p)
+        for (claim, _), pair, evidence, p in zip(cases, sides, found, corrected, strict=True)
+    ]
 
 
 def _sides(claim: pd.Series, rows: pd.DataFrame, metric: str, factor: float) -> tuple[pd.Series, pd.Series]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 
-from wavy.diagnostics.profile import find_blocks, state_of
+from wavy.diagnostics.profile import run_hooked, state_of
 
 
 @torch.no_grad()
@@ -32,13 +31,7 @@ def layer_states(model: nn.Module, *inputs: object, blocks: Sequence[nn.Module] 
     def keep(module: nn.Module, _inputs: object, output: object) -> None:
         states.append(state_of(output, type(module).__name__))
 
-    modes = [(module, module.training) for module in model.modules()]
-    with ExitStack() as stack:
-        for block in find_blocks(model) if blocks is None else blocks:
-            stack.callback(block.register_forward_hook(keep).remove)
-        for module, training in modes:
-            stack.callback(setattr, module, "training", training)
-        model.eval()(*inputs)
+    run_hooked(model, blocks, keep, *inputs)
     return states
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 import pandas as pd
@@ -38,7 +38,6 @@ def layer_profile(
     Raises:
         ValueError: no blocks found, or a block whose output holds no state (..., N, d).
     """
-    blocks = find_blocks(model) if blocks is None else list(blocks)
     names = {module: name for name, module in model.named_modules()}
     rows: list[dict[str, object]] = []
 
@@ -47,14 +46,22 @@ def layer_profile(
         name = names.get(module, type(module).__name__)
         rows.append({"layer": len(rows), "module": name, **_measure(state_of(output, name), labels)})
 
+    run_hooked(model, blocks, measure, *inputs, **kwargs)
+    return pd.DataFrame(rows)
+
+
+def run_hooked(
+    model: nn.Module, blocks: Sequence[nn.Module] | None, hook: Callable, *inputs: object, **kwargs: object
+) -> None:
+    """Run ``model(*inputs, **kwargs)`` once in eval mode, with a forward hook on each block; then all is as before."""
+    blocks = find_blocks(model) if blocks is None else blocks
     modes = [(module, module.training) for module in model.modules()]
     with ExitStack() as stack:
         for block in dict.fromkeys(blocks):  # a block used twice is hooked once, and calls its hook twice
-            stack.callback(block.register_forward_hook(measure).remove)
+            stack.callback(block.register_forward_hook(hook).remove)
         for module, training in modes:
             stack.callback(setattr, module, "training", training)
         model.eval()(*inputs, **kwargs)
-    return pd.DataFrame(rows)
 
 
 def find_blocks(model: nn.Module) -> list[nn.Module]:

@@ -17,7 +17,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor
 
 from wavy.checks import check_width
-from wavy.dynamics import mode_factors, monic_roots
+from wavy.dynamics import mixed_step, mode_factors, monic_roots
 
 #: The product with a symmetric (N, N) matrix in double precision, from (N, k) to (N, k).
 Product = Callable[[Tensor], Tensor]
@@ -118,7 +118,7 @@ def signal_ratio(
     dominant = mode_factors(1 - spectrum.dominant, tau, kind, lam)[0].abs()
     factors = mode_factors(1 - spectrum.values, tau, kind, lam)[:, 0].abs()
     if layer_norm and kind in ("light", "mix_light"):
-        step = tau if kind == "light" else lam * tau**2 + (1 - lam) * tau
+        step = tau if kind == "light" else mixed_step(tau, lam)
         factors, dominant = normed_momentum_factors(1 - spectrum.values, 1 - spectrum.dominant, step, lam), 1
     return (spectrum.weights * (factors / dominant) ** (2 * depth)).sum().sqrt().item()
 

@@ -11,6 +11,7 @@ from wavy.experiments.transformer import Norm
 
 Tokens = Annotated[int, Field(ge=2, le=1797, description="images of digits as tokens")]
 Layers = Annotated[int, Field(ge=1, le=10_000, description="layers without a model")]
+Graph = Literal["cora", "citeseer", "pubmed", "digits"]
 Images = Annotated[int, Field(ge=1, le=300, description="test images")]
 #: Strictly between its ends, where theta is finite, or where the form ``stock`` is defined.
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -75,7 +76,7 @@ class Residuals(_Chapter):
     lam: Share = 0.5
     mu: float = Field(0.5, gt=0, le=4, description="eigenvalue of the Laplacian in the examples of one mode")
     num_layers: Layers = 40
-    graph: Literal["cora", "citeseer", "pubmed", "digits"] = "digits"
+    graph: Graph = "digits"
     depth: Depth = 12
     epochs: Epochs = 6
     seed: Seed = 0
@@ -105,7 +106,7 @@ class Hosts(_Chapter):
 class Collapse(_Chapter):
     """Parameters of ``notebooks/collapse``."""
 
-    dataset: Literal["cora", "citeseer", "pubmed", "digits"] = "cora"
+    dataset: Graph = "cora"
     depth: Annotated[Depth, Field(ge=8)] = 24
     shallow: Depth = 8
     deep: Depth = 20

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from wavy.dynamics import MIXED_KINDS
 from wavy.experiments.difformer_run import SETTINGS, WEIGHT_DECAY, DifformerRun
+from wavy.experiments.fields import worded
 
 #: Both sides of every claim on graphs.
 SIDES = ("diffusion", "light")
@@ -59,14 +60,11 @@ def setting(run_: DifformerRun) -> str:
     plain = run(run_.residual, dataset=run_.dataset)
     apart = ("dataset", "residual", "depth", "tau", "seed")
     differs = [
-        (name, value)
+        worded(name, value)
         for name, value in run_
         if name not in apart and value != getattr(plain, name) and not (name == "theta_init" and run_.lam is not None)
     ]
-    return (
-        ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in differs)
-        or "published"
-    )
+    return ", ".join(differs) or "published"
 
 
 def claims() -> list[DifformerRun]:
@@ -127,8 +125,8 @@ def factors() -> list[DifformerRun]:
         *({"depth": depth} for depth in (2, 3, 5, 7, 32)),
         *({"tau": tau} for tau in (0.1, 0.8)),
         *({"depth": 32, "tau": tau} for tau in (0.1, 0.2)),
-        *({"depth": 3, "tau": 0.2}, {"depth": 5, "tau": 0.2}, {"depth": 7, "tau": 0.2}),
-        *({"depth": 20, "tau": tau} for tau in (0.1,)),
+        *({"depth": depth, "tau": 0.2} for depth in (3, 5, 7)),
+        {"depth": 20, "tau": 0.1},
         *OPEN_CHOICES.values(),
         *({"operator": "row_stochastic", "depth": depth} for depth in (2, 12, 20)),
     ]

@@ -13,6 +13,11 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Epochs = Annotated[int, Field(ge=1)]
 
 
+def worded(name: str, value: object) -> str:
+    """A field and its value in words, for instance "tau 0.5"."""
+    return f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+
+
 def unique(values: tuple | None) -> tuple | None:
     """A validator: each value may stand there once."""
     if values is not None and len(set(values)) < len(values):

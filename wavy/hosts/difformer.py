@@ -11,7 +11,7 @@ from wavy.dynamics import KINDS
 from wavy.hosts.affine_attention import affine_simple_attention
 from wavy.hosts.attention import KERNELS, simple_attention
 from wavy.hosts.conversion import ResidualOptions, converter
-from wavy.hosts.features import feature_product
+from wavy.hosts.features import feature_linear
 from wavy.hosts.pairs import has_hooks
 from wavy.hosts.propagation import Propagation
 from wavy.layers import JointDropout, JointLayerNorm
@@ -196,7 +196,7 @@ class DIFFormer(nn.Module):
     ) -> Tensor:
         """Class logits, (N, C)."""
         propagation = self._prepared(edge_index, x.shape[0], edge_weight)
-        x, memory = self._finish_layer(0, self._embed(x), None)
+        x, memory = self._finish_layer(0, feature_linear(self.fcs[0], x), None)
         source = x
         layers = zip(self.convs, self.residuals, strict=True)
         for layer, (conv, residual) in enumerate(layers, start=1):
@@ -224,12 +224,6 @@ class DIFFormer(nn.Module):
         if found != (allowed := (OPERATORS[self.operator], num_nodes, dtype)):
             raise ValueError(f"edge_index: found a graph prepared for norm, nodes and type {found}, allowed {allowed}")
         return edge_index
-
-    def _embed(self, x: Tensor) -> Tensor:
-        linear = self.fcs[0]
-        if x.layout == torch.strided:
-            return linear(x)
-        return feature_product(x, linear.weight.t()) + linear.bias
 
     def _finish_layer(self, layer: int, x: Tensor, velocity: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """LayerNorm (ReLU after the input layer) and dropout."""

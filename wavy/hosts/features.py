@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 from torch.utils.weak import WeakTensorKeyDictionary
 
@@ -28,6 +28,13 @@ def feature_product(features: Tensor, x: Tensor) -> Tensor:
     if learns or not needs_graph(x) or not by_hand(x):
         return sparse_product(features, x)
     return _Product.apply(features, x)
+
+
+def feature_linear(linear: nn.Linear, features: Tensor) -> Tensor:
+    """A linear layer of features (N, F), dense or CSR."""
+    if features.layout == torch.strided:
+        return linear(features)
+    return feature_product(features, linear.weight.t()) + linear.bias
 
 
 class _Product(torch.autograd.Function):

@@ -88,7 +88,7 @@ class _Sparse:
     def build(cls, rows: Tensor, columns: Tensor, values: Tensor, n: int, order: Tensor) -> _Sparse:
         counts = torch.bincount(rows, minlength=n)
         starts = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-        with _no_beta_warning():
+        with no_beta_warning():
             csr = torch.sparse_csr_tensor(starts, columns, values, (n, n), check_invariants=False)
         return cls(rows, columns, csr, order)
 
@@ -137,14 +137,13 @@ def sparse_product(matrix: Tensor, x: Tensor) -> Tensor:
 
 def sparse_features(x: Tensor) -> Tensor:
     """Features (N, F) in CSR form, for which the input layer is a sparse product."""
-    with _no_beta_warning(), torch.sparse.check_sparse_tensor_invariants(enable=False):
+    with no_beta_warning(), torch.sparse.check_sparse_tensor_invariants(enable=False):
         return x.to_sparse_csr()
 
 
 @contextmanager
-def _no_beta_warning() -> Iterator[None]:
-    # torch warns once a process that CSR is in beta; the products used here are covered by this
-    # package's tests.
+def no_beta_warning() -> Iterator[None]:
+    """Without torch's warning, once a process, that CSR is in beta; what is used here is covered by tests."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         yield

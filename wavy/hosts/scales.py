@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from wavy.layers.precision import at_least_single
+
 
 def rescale(x: Tensor, low: Tensor, low_gain: Tensor | float, high_gain: Tensor | float) -> Tensor:
     """Scale a part of x and the rest of x by factors of their own; gains of zero change no bit.
@@ -34,7 +36,7 @@ def allowed_mean(x: Tensor, attn_mask: Tensor | None = None, is_causal: bool = F
     """
     if is_causal:
         # Half precision cannot count to 257 (bfloat16) or 2049 (float16).
-        precise = torch.promote_types(x.dtype, torch.float32)
+        precise = at_least_single(x)
         counts = torch.arange(1, x.shape[-2] + 1, device=x.device, dtype=precise)
         return (x.cumsum(dim=-2, dtype=precise) / counts[:, None]).to(x.dtype)
     if attn_mask is None:

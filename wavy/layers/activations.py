@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from wavy.layers.precision import at_least_single
+
 #: phi, and the product phi'(h) dh as one kernel of torch's where it has one that can be differentiated again.
 ACTIVATIONS = {
     "gelu": (F.gelu, torch.ops.aten.gelu_backward),
@@ -28,7 +30,7 @@ def slope(activation: str, h: Tensor) -> Tensor:
 def curvature(activation: str, h: Tensor) -> Tensor:
     """phi''(h), the shape of h; it is not tracked by autograd."""
     # Squares overflow in half precision, so it is taken in single.
-    precise = h.to(torch.promote_types(h.dtype, torch.float32))
+    precise = h.to(at_least_single(h))
     with torch.no_grad():
         return _CURVATURES[activation](precise).to(h.dtype)
 

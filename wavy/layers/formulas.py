@@ -8,6 +8,7 @@ from torch import Tensor
 
 from wavy.layers.activations import ACTIVATIONS
 from wavy.layers.dropout import shared_dropout
+from wavy.layers.precision import at_least_single
 
 
 def velocity_norm(
@@ -30,7 +31,7 @@ def velocity_norm(
         (..., d).
     """
     # Squares overflow in half precision, so its statistics are taken in single.
-    precise = torch.promote_types(x.dtype, torch.float32)
+    precise = at_least_single(x)
     x, velocity = x.to(precise), velocity.to(precise)
     # torch.var_mean takes several times longer on CPU, and no gradient flows back
     # through the statistics that torch.native_layer_norm returns.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from wavy.hosts.propagation import sparse_product
+from wavy.hosts.features import feature_linear
 
 
 class Embedding(nn.Module):
@@ -27,6 +27,4 @@ class Embedding(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The first state, (N, d)."""
-        if x.is_sparse_csr:
-            return self.rest(sparse_product(x, self.linear.weight.t()) + self.linear.bias)
-        return self.rest(self.linear(x))
+        return self.rest(feature_linear(self.linear, x))

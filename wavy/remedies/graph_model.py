@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +10,7 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import to_torch_csr_tensor
 
 from wavy.checks import check_width
+from wavy.hosts.propagation import no_beta_warning
 from wavy.remedies.embedding import Embedding
 
 
@@ -34,9 +34,7 @@ class PreparedGraph:
 def prepare(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> PreparedGraph:
     """Normalise a graph once for all layers."""
     edge_index, weight = gcn_norm(edge_index, None, num_nodes, add_self_loops=False, dtype=dtype)
-    with warnings.catch_warnings(), torch.sparse.check_sparse_tensor_invariants(enable=False):
-        # torch warns once a process that CSR is in beta.
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+    with no_beta_warning(), torch.sparse.check_sparse_tensor_invariants(enable=False):
         adjacency = to_torch_csr_tensor(edge_index.flip(0), weight, size=(num_nodes, num_nodes))
     return PreparedGraph(edge_index, weight, adjacency)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import BaseModel
 
+from wavy.experiments.fields import worded
 from wavy.rowfile import NAMED
 from wavy.sweep.one import Failure, Outcome, hash_of
 
@@ -93,4 +94,4 @@ def _describe(run: BaseModel, fields: Sequence[str]) -> str:
 def _word(name: str, value: object) -> str:
     if name in ("dataset", "residual"):
         return str(value)
-    return f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+    return worded(name, value)

@@ -10,6 +10,8 @@ from torch_geometric import seed_everything
 from torch_geometric.data import Data
 from torch_geometric.utils import degree
 
+from wavy.data import load_graph
+from wavy.diagnostics.probe import layer_states
 from wavy.diagnostics.signal import (
     Product,
     SignalSpectrum,
@@ -19,10 +21,11 @@ from wavy.diagnostics.signal import (
     signal_spectrum,
     start_ratio,
 )
-from wavy.experiments.difformer_run import SPLIT, DifformerRun
+from wavy.experiments.difformer_run import DifformerRun
 from wavy.experiments.signal import THRESHOLDS, SignalRun
 from wavy.hosts.propagation import Propagation
-from wavy.training.difformer import build_difformer, run_graph
+from wavy.training.difformer import build_difformer
+from wavy.training.graph import prepare_graph
 from wavy.training.node import model_inputs
 
 
@@ -57,31 +60,24 @@ def _published(propagation: Propagation, graph_weight: float | None) -> Product:
     return lambda x: attention * x.mean(dim=0, keepdim=True) + graph * propagation(x)
 
 
-@functools.lru_cache(maxsize=4)
-def _spectrum_of(dataset: str, operator: str, graph_weight: float | None) -> tuple[SignalSpectrum, Tensor]:
-    # Of the prepared graph only its edges and classes matter here, not the split.
-    return operator_spectrum(run_graph(DifformerRun(dataset=dataset, split=SPLIT[dataset])), operator, graph_weight)
+@functools.lru_cache(maxsize=2)
+def _graph_of(dataset: str, split: str, seed: int, normalize_features: bool) -> Data:
+    return prepare_graph(load_graph(dataset), split, seed, normalize_features)
 
 
 @functools.lru_cache(maxsize=4)
-def _start_of(dataset: str, seed: int, operator: str, graph_weight: float | None, normalize_features: bool) -> float:
-    """The start ratio of an untrained model's X^0, which depends neither on its residual nor on its depth."""
-    run = DifformerRun(dataset=dataset, seed=seed, depth=1, split=SPLIT[dataset], normalize_features=normalize_features)
-    data = run_graph(run)
+def _spectrum_of(dataset: str, split: str, operator: str, graph_weight: float | None) -> tuple[SignalSpectrum, Tensor]:
+    # Of the prepared graph only its edges and classes matter here, neither seed nor features.
+    return operator_spectrum(_graph_of(dataset, split, 0, True), operator, graph_weight)
+
+
+@functools.lru_cache(maxsize=4)
+def _first_state_of(dataset: str, split: str, seed: int, normalize_features: bool) -> Tensor:
+    """An untrained model's X^0, (N, d), which depends neither on its residual nor on its depth."""
+    data = _graph_of(dataset, split, seed, normalize_features)
     seed_everything(seed)
-    model = build_difformer(run, data).eval()
-    states: list[Tensor] = []
-    model.dropouts[0].register_forward_hook(lambda _module, _inputs, output: states.append(output[0]))
-    with torch.no_grad():
-        model(*model_inputs(model, data))
-    return start_ratio(states[0], _spectrum_of(dataset, operator, graph_weight)[1])
-
-
-@functools.lru_cache(maxsize=4)
-def _guess_of(dataset: str, seed: int) -> float:
-    data = run_graph(DifformerRun(dataset=dataset, seed=seed, split=SPLIT[dataset]))
-    classes = data.y[data.train_mask].bincount()
-    return (classes.max() / classes.sum()).item()
+    model = build_difformer(DifformerRun(dataset=dataset, split=split, depth=1), data)
+    return layer_states(model, *model_inputs(model, data))[0]
 
 
 def signal_metrics(run: SignalRun, device: str = "cpu") -> dict[str, float | None]:
@@ -91,12 +87,16 @@ def signal_metrics(run: SignalRun, device: str = "cpu") -> dict[str, float | Non
     signal ``ratio`` (and ``bare_ratio``, without LayerNorm), ``remainder`` = start times ratio (and
     ``bare_remainder``), and for each of the four scores ``trains_by_...``: 1 where it reaches its threshold.
     """
-    spectrum, _ = _spectrum_of(run.dataset, run.operator, run.graph_weight)
-    start = _start_of(run.dataset, run.seed, run.operator, run.graph_weight, run.normalize_features)
+    graph = run.dataset, run.split, run.seed, run.normalize_features
+    spectrum, mode = _spectrum_of(run.dataset, run.split, run.operator, run.graph_weight)
+    start = start_ratio(_first_state_of(*graph), mode)
+    data = _graph_of(*graph)
+    classes = data.y[data.train_mask].bincount()
+    guess = (classes.max() / classes.sum()).item()
     scores = {
         name: signal_ratio(spectrum, run.depth, run.tau, run.residual, run.lam, layer_norm)
         for name, layer_norm in (("ratio", True), ("bare_ratio", False))
     }
     scores |= {"remainder": start * scores["ratio"], "bare_remainder": start * scores["bare_ratio"]}
     trains = {f"trains_by_{name}": float(score >= THRESHOLDS[name]) for name, score in scores.items()}
-    return {"dominant": spectrum.dominant, "guess": _guess_of(run.dataset, run.seed), "start": start} | scores | trains
+    return {"dominant": spectrum.dominant, "guess": guess, "start": start} | scores | trains
