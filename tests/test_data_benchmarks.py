@@ -18,6 +18,7 @@ from torch_geometric.utils import contains_self_loops, is_undirected
 
 from wavy.data import DataUnavailable, gnn_benchmark, heterophilous, load_graph, lookup
 from wavy.data.gnn_benchmark import graph_from_npz
+from wavy.data.sizes import SIZES
 
 RAW = Path(os.environ.get("WAVY_DATA", ""), "graphs")
 needs_raw = pytest.mark.skipif(not (RAW / "heterophilous").is_dir(), reason="WAVY_DATA names no folder with graphs/")
@@ -73,6 +74,7 @@ def test_every_data_set_is_counted():
 def test_counts_and_form(name):
     data = load_graph(name)
     nodes, features, classes, edges = COUNTS[name]
+    assert SIZES[name] == (nodes, 2 * edges)
     assert data.x.shape == (nodes, features)
     assert (data.num_nodes, data.num_features) == (nodes, features)
     assert data.y.unique().tolist() == list(range(classes))

@@ -16,6 +16,7 @@ from wavy.data import NAMES, DataUnavailable, load_graph, sources
 from wavy.data.digits import nearest_neighbours
 from wavy.data.linqs import CLASSES, cora_from_linqs, paper_order
 from wavy.data.planetoid import FOLDERS
+from wavy.data.sizes import SIZES
 
 RAW = os.environ.get("WAVY_DATA", "")
 needs_raw = pytest.mark.skipif(
@@ -51,10 +52,15 @@ def test_equals_what_pyg_makes_of_a_copy_of_the_raw_files(name, tmp_path, capsys
     assert_equal_graphs(load_graph(name), reference)
 
 
+def test_the_size_of_every_graph_is_known():
+    assert set(SIZES) == set(NAMES)
+
+
 @pytest.mark.parametrize("name", CITATION)
 def test_counts_and_public_split(name):
     data = load_graph(name)
     nodes, features, classes, edges = COUNTS[name]
+    assert SIZES[name] == (nodes, 2 * edges)
     assert data.x.shape == (nodes, features)
     assert data.y.unique().tolist() == list(range(classes))
     assert data.edge_index.shape == (2, 2 * edges)
@@ -160,6 +166,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(name, nearest):
 def test_digits_are_complete_scaled_and_the_same_each_time(monkeypatch):
     monkeypatch.delenv("WAVY_DATA", raising=False)
     data, again = load_graph("digits"), load_graph("digits")
+    assert SIZES["digits"] == (data.num_nodes, data.num_edges)
     assert data.x.shape == (1797, 64)
     assert (float(data.x.min()), float(data.x.max())) == (0.0, 1.0)
     assert data.y.unique().tolist() == list(range(10))

@@ -71,3 +71,10 @@ def test_vmap_chooses_whether_masks_differ(randomness):
     drop = JointDropout(0.5).train()
     first, second = torch.vmap(lambda v: drop(v)[0], randomness=randomness)(torch.ones(2, 100))
     assert torch.equal(first, second) == (randomness == "same")
+
+
+def test_a_default_device_does_not_move_the_mask():
+    x = torch.ones(100)
+    with torch.device("meta"):
+        found = dropped(0.5, x)[0]
+    assert torch.equal(found, dropped(0.5, x)[0])

@@ -111,3 +111,24 @@ def test_refuses(name, sizes, tau, message):
 def test_edge_weights_are_refused_rather_than_ignored(name):
     with pytest.raises(ValueError, match="edge_weight: found a tensor"):
         remedy(name).propagation(graph(), NODES, torch.ones(graph().shape[1]))
+
+
+@pytest.mark.parametrize("name", [*MODELS, "pairnorm", "rezero", "dropedge"])
+def test_a_graph_that_does_not_fit_is_named(name):
+    model, x = remedy(name), normal(0, NODES, 5)
+    with pytest.raises(ValueError, match=rf"edge_index: found nodes 0 to \d+, allowed 0 to {NODES - 2}"):
+        model(x[1:], graph())
+    with pytest.raises(ValueError, match=r"edge_index: found torch.float32 .*, allowed whole numbers of shape"):
+        model(x, graph().float())
+    prepared = model.propagation(graph(), NODES)
+    with pytest.raises(ValueError, match=f"found .*{NODES}.*, allowed .*{NODES - 1}"):
+        model(x[1:], prepared)
+    with pytest.raises(ValueError, match=r"found .*float64.*, allowed .*float32"):
+        model.float()(x.float(), prepared)
+
+
+@pytest.mark.parametrize(("name", "other"), [("gcn", "pairnorm"), ("pairnorm", "gcn")])
+def test_a_graph_prepared_for_another_class_is_refused(name, other):
+    prepared = remedy(other).propagation(graph(), NODES)
+    with pytest.raises(ValueError, match=r"graph: found one prepared as .*, allowed \(class, nodes, type\)"):
+        remedy(name)(normal(0, NODES, 5), prepared)

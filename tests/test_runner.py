@@ -84,6 +84,15 @@ def test_the_time_limit_is_for_the_whole_notebook(wavy):
     assert result.wall < 20
 
 
+@pytest.mark.parametrize("scale", ["quick", "cpu"])
+def test_only_the_scale_quick_has_a_limit_by_default(wavy, monkeypatch, scale):
+    monkeypatch.setattr("wavy.companion.runner.TIME_LIMIT", 1)
+    cells = [code('scale = "quick"', "parameters"), code("import time\ntime.sleep(2)")]
+    result = wavy("run", "toy", "-p", f"scale={scale}", toy=cells)
+    assert ("the time limit of 1 s" in result.stderr) == (scale == "quick")
+    assert result.exit_code == (scale == "quick")
+
+
 def test_missing_data_end_the_run_with_the_reason(wavy):
     cell = code("class DataUnavailable(Exception): pass\nprint('Data set not available: Cora')\nraise DataUnavailable")
     result = wavy("run", "toy", toy=[cell])

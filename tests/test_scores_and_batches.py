@@ -106,6 +106,12 @@ def test_batches_share_out_the_nodes_and_are_the_subgraphs_they_induce(size, spa
     assert sorted(seen) == list(range(50))
 
 
+@pytest.mark.parametrize("size", [0, -3, 2.0])
+def test_a_batch_of_no_nodes_is_refused(size):
+    with pytest.raises(ValueError, match=f"size: found {size}, allowed a whole number >= 1"):
+        next(induced_batches(random_graph(), size))
+
+
 def test_batches_are_drawn_anew_and_follow_the_seed():
     torch.manual_seed(0)
     epochs = [[batch.y.tolist() for batch in induced_batches(random_graph(), 20)] for _ in range(2)]

@@ -26,10 +26,11 @@ def unfit(tmp_path, name):
     if name == "no package":
         (folder / "wavy").mkdir(parents=True)
         (folder / "wavy" / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'wavy'\")")
-    if name == "other version":
+    if name in ("other version", "changed line"):
         shutil.copytree(TESTS.parent / "wavy", folder / "wavy", ignore=shutil.ignore_patterns("__pycache__"))
         first = folder / "wavy" / "__init__.py"
-        first.write_text(first.read_text().replace(__version__, "0.0.0"))
+        version = "0.0.0" if name == "other version" else __version__
+        first.write_text(first.read_text().replace(__version__, version) + "\n")
     return {"threads": 2} if name == "two threads" else {"pythonpath": os.pathsep.join([str(folder), PYTHONPATH])}
 
 
@@ -41,7 +42,8 @@ def do(address, runs, path):
     ("name", "found"),
     [
         ("no package", "found No module named 'wavy', allowed wavy "),
-        ("other version", rf"found wavy 0.0.0, revision \S+, allowed {cluster.CODE}"),
+        ("other version", rf"found wavy 0.0.0, source \w+, allowed {cluster.CODE}"),
+        ("changed line", rf"found wavy {__version__}, source \w+, allowed {cluster.CODE}"),
         ("two threads", "found 2 threads, allowed 1"),
     ],
 )

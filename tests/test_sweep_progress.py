@@ -62,9 +62,9 @@ def test_growing_costs_are_foreseen(workers):
     assert estimate == pytest.approx(left, rel=0.1)
 
 
-def test_the_cost_of_a_run_is_its_depth_times_its_epochs():
+def test_the_cost_of_a_run_is_its_depth_times_its_epochs_times_the_size_of_its_graph():
     run = DifformerStudy(depths=(16,), epochs=50).runs()[0]
-    assert training_cost(run) == 16 * 50
+    assert training_cost(run) == 16 * 50 * (2708 + 10556)
     assert training_cost(FakeRun()) == 1
 
 

@@ -17,6 +17,10 @@ from wavy.companion.paths import CompanionError, Layout
 app = typer.Typer(no_args_is_help=True, help="Run and check the notebooks.")
 
 Timeout = Annotated[float, typer.Option(help="Time limit in seconds for a whole notebook.", min=1)]
+OwnTimeout = Annotated[
+    float | None,
+    typer.Option(help="Time limit in seconds for the notebook; default an hour at scale quick, else none.", min=1),
+]
 
 
 @app.command()
@@ -24,7 +28,7 @@ def run(
     notebook: Annotated[str, typer.Argument(help="Name of a notebook, or the path of its .md or .ipynb file.")],
     p: Annotated[list[str] | None, typer.Option("-p", metavar="NAME=VALUE", help="A parameter; repeatable.")] = None,
     output: Annotated[Path | None, typer.Option(help="The .ipynb to write; default in _build/runs/.")] = None,
-    timeout: Timeout = TIME_LIMIT,
+    timeout: OwnTimeout = None,
 ) -> None:
     """Run a notebook at parameters of your own; the committed reference stays as it is."""
     with one_line_errors():

@@ -8,6 +8,7 @@ nbval's does), and the ways to stop are one exception each.
 from __future__ import annotations
 
 import logging
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -54,7 +55,7 @@ def execute(
         output: the .ipynb file to write.
         folder: working folder of the kernel.
         parameters: values to inject after the cell tagged ``parameters``.
-        timeout: time limit in seconds for the whole notebook.
+        timeout: time limit in seconds for the whole notebook; infinite for none.
         progress: called after each code cell with (k, n, seconds).
 
     Raises:
@@ -108,7 +109,8 @@ class Clock:
         return f"code cell {self.number} of {self.cells}"
 
     def left(self, cell: NotebookNode) -> float:
-        return max(self.deadline - monotonic(), 0.1)  # nbclient takes 0 for no limit
+        left = max(self.deadline - monotonic(), 0.1)
+        return left if math.isfinite(left) else 0  # which nbclient takes for no limit
 
     def start(self, cell: NotebookNode, cell_index: int) -> None:
         self.number += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 
 import typer
@@ -15,14 +16,15 @@ from wavy.companion.paths import CompanionError, Layout, locate
 from wavy.companion.source import read_source
 
 
-def run_notebook(notebook: str, settings: list[str], output: Path | None = None, timeout: float = TIME_LIMIT) -> Path:
+def run_notebook(notebook: str, settings: list[str], output: Path | None = None, timeout: float | None = None) -> Path:
     """Run a notebook and return the path of the executed copy.
 
     Args:
         notebook: stem of a notebook in notebooks/, or the path of its .md or .ipynb file.
         settings: parameters as typed, each "name=value".
         output: the .ipynb file to write; default ``_build/runs/NAME-<hash of the parameters>.ipynb``.
-        timeout: time limit in seconds for the whole notebook.
+        timeout: time limit in seconds for the whole notebook; ``None`` is an hour, and no limit at the larger scales,
+            which are made for many hours.
 
     Raises:
         CompanionError: a wrong setting or path (before the run), a failing cell, a dead kernel, or the time limit.
@@ -31,7 +33,10 @@ def run_notebook(notebook: str, settings: list[str], output: Path | None = None,
     source = read_source(layout.source(name))
     defaults = read_parameters(source)
     parameters = check_parameters(name, defaults, settings)
-    target = _target(layout, name, {**defaults, **parameters}, output)
+    values = {**defaults, **parameters}
+    target = _target(layout, name, values, output)
+    if timeout is None:
+        timeout = TIME_LIMIT if values.get("scale", "quick") == "quick" else math.inf
     typer.echo(f"{name}: {', '.join(f'{key}={value}' for key, value in parameters.items()) or 'default parameters'}")
     try:
         execute(

@@ -45,7 +45,7 @@ class Propagation:
         norm: str,
         dtype: torch.dtype,
     ) -> None:
-        _check_graph(edge_index, num_nodes, edge_weight)
+        check_graph(edge_index, num_nodes, edge_weight)
         self.num_nodes, self.norm, self.dtype = num_nodes, norm, dtype
         source, target = edge_index.long()  # in 32 bits, target * N + source below would overflow
         if edge_weight is None:
@@ -149,7 +149,12 @@ def no_beta_warning() -> Iterator[None]:
         yield
 
 
-def _check_graph(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None) -> None:
+def check_graph(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None) -> None:
+    """Check edge_index (2, E) and edge_weight (E,) against the number of nodes.
+
+    Raises:
+        ValueError: an edge_index or edge_weight of another shape, or a node out of range.
+    """
     whole = isinstance(edge_index, Tensor) and not (edge_index.is_floating_point() or edge_index.is_complex())
     if not whole or edge_index.dim() != 2 or edge_index.shape[0] != 2:
         found = f"{edge_index.dtype} {tuple(edge_index.shape)}" if isinstance(edge_index, Tensor) else repr(edge_index)

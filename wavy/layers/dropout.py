@@ -64,8 +64,9 @@ def _mask(like: Tensor, p: float) -> Tensor:
         return F.dropout(torch.ones_like(like), p)
     dropped = min(max(round(p * 2**16), 1), 2**16 - 1)
     # From the least number on without an end: all 64 bits are random, for four entries.
-    bits = torch.empty(math.ceil(like.numel() / 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-    mask = torch.empty(like.shape, dtype=like.dtype)
+    bits = torch.empty(math.ceil(like.numel() / 4), dtype=torch.int64, device=like.device).random_(-(2**63), None)
+    bits = bits.view(torch.int16)
+    mask = torch.empty(like.shape, dtype=like.dtype, device=like.device)
     torch.ge(bits[: like.numel()].view(like.shape), dropped - 2**15, out=mask)
     return mask.mul_(2**16 / (2**16 - dropped))
 

@@ -41,6 +41,8 @@ class DIFFormerVariant(GraphModel):
         ValueError: an unknown remedy.
     """
 
+    prepared_as = Propagation
+
     def __init__(
         self,
         in_channels: int,

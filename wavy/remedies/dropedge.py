@@ -54,8 +54,9 @@ class DropEdge(nn.Module):
         """The graph, to be passed as ``graph`` where it is used more than once."""
         if edge_weight is not None:
             raise ValueError("edge_weight: found a tensor, allowed None: this model takes graphs without weights")
+        whole = self.model.propagation(edge_index, num_nodes)
         edges, _, loops, _ = segregate_self_loops(edge_index)
-        return DroppableGraph(self.model.propagation(edge_index, num_nodes), edges, loops)
+        return DroppableGraph(whole, edges, loops)
 
     def forward(self, x: Tensor, graph: Tensor | DroppableGraph) -> Tensor:
         """Class logits, (N, C)."""

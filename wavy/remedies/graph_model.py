@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +11,7 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import to_torch_csr_tensor
 
 from wavy.checks import check_width
-from wavy.hosts.propagation import no_beta_warning
+from wavy.hosts.propagation import check_graph, no_beta_warning
 from wavy.remedies.embedding import Embedding
 
 
@@ -30,9 +31,24 @@ class PreparedGraph:
     weight: Tensor
     adjacency: Tensor
 
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return self.adjacency.shape[0]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the model that the graph is prepared for."""
+        return self.weight.dtype
+
 
 def prepare(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> PreparedGraph:
-    """Normalise a graph once for all layers."""
+    """Normalise a graph once for all layers.
+
+    Raises:
+        ValueError: an edge_index of another shape, or a node out of range.
+    """
+    check_graph(edge_index, num_nodes)
     edge_index, weight = gcn_norm(edge_index, None, num_nodes, add_self_loops=False, dtype=dtype)
     with no_beta_warning(), torch.sparse.check_sparse_tensor_invariants(enable=False):
         adjacency = to_torch_csr_tensor(edge_index.flip(0), weight, size=(num_nodes, num_nodes))
@@ -57,8 +73,12 @@ class GraphModel(nn.Module):
         - **output:** logits (N, C).
 
     Raises:
-        ValueError: a size that is not a whole number >= 1, or edge weights, which these models do not take.
+        ValueError: a size that is not a whole number >= 1, edge weights, which these models do not take, an edge_index
+            that fits no graph of N nodes, or a graph prepared for another model or size.
     """
+
+    #: The class of what :meth:`propagation` returns.
+    prepared_as: ClassVar[type] = PreparedGraph
 
     def __init__(
         self, in_channels: int, hidden_channels: int, out_channels: int, num_layers: int, dropout: float = 0.0
@@ -90,4 +110,9 @@ class GraphModel(nn.Module):
 
     def prepared(self, graph: Tensor | PreparedGraph, num_nodes: int) -> PreparedGraph:
         """The graph as :meth:`evolve` takes it."""
-        return self.propagation(graph, num_nodes) if isinstance(graph, Tensor) else graph
+        if isinstance(graph, Tensor):
+            return self.propagation(graph, num_nodes)
+        found = type(graph), getattr(graph, "num_nodes", None), getattr(graph, "dtype", None)
+        if found != (allowed := (self.prepared_as, num_nodes, self.readout.weight.dtype)):
+            raise ValueError(f"graph: found one prepared as {found}, allowed (class, nodes, type) {allowed}")
+        return graph

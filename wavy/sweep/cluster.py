@@ -6,6 +6,7 @@ outside its function, for instance when it has killed its workers; and it does n
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import logging
 import pickle
@@ -14,11 +15,13 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 
 import cloudpickle
 from distributed import Client, Future, KilledWorker, wait
 from pydantic import BaseModel
 
+import wavy
 from wavy import __version__, results
 from wavy.sweep.local import Do
 from wavy.sweep.one import Failure, Outcome
@@ -30,8 +33,15 @@ PATIENCE_SECONDS = 600
 #: How often to look for workers that have come or gone.
 POLL_SECONDS = 1
 
+
+def _digest(folder: Path) -> str:
+    """Twelve hex digits for all Python files below a folder, committed or not."""
+    files = sorted((path.relative_to(folder).as_posix(), path.read_bytes()) for path in folder.rglob("*.py"))
+    return hashlib.sha256(repr(files).encode()).hexdigest()[:12]
+
+
 #: What a worker must have to give the rows that this process would give.
-CODE = f"wavy {__version__}, revision {results.REVISION}"
+CODE = f"wavy {__version__}, source {_digest(Path(wavy.__file__).parent)}"
 
 Call = Callable[[bytes], Outcome | None]
 

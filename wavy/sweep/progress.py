@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import BaseModel
 
+from wavy.data.sizes import SIZES
 from wavy.experiments.fields import worded
 from wavy.rowfile import NAMED
 from wavy.sweep.one import Failure, Outcome, hash_of
 
 
 def training_cost(run: BaseModel) -> float:
-    """The cost of a run beside that of others: depth times epochs, each 1 where the run has none."""
-    return float((getattr(run, "depth", None) or 1) * (getattr(run, "epochs", None) or 1))
+    """The cost of a run beside that of others: depth times epochs times nodes and edges, each 1 where it has none."""
+    depth, epochs = (getattr(run, name, None) or 1 for name in ("depth", "epochs"))
+    return float(depth * epochs * sum(SIZES.get(getattr(run, "dataset", None), (1,))))
 
 
 class Progress:

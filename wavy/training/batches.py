@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import torch
 from torch_geometric.data import Data
 
+from wavy.checks import check_width
+
 
 def induced_batches(data: Data, size: int) -> Iterator[Data]:
     """Share the nodes out at random; each share comes as the subgraph that it induces.
@@ -17,9 +19,13 @@ def induced_batches(data: Data, size: int) -> Iterator[Data]:
         data: with x (N, F), dense or sparse COO, edge_index (2, E), y and train_mask.
         size: nodes a share; the last may have fewer.
 
+    Raises:
+        ValueError: a size that is not a whole number >= 1.
+
     Yields:
         Data with x, edge_index, y and train_mask of a share, its nodes in random order.
     """
+    check_width("size", size)
     order = torch.randperm(data.num_nodes, device=data.y.device)
     shares = order.split(size)
     place = torch.empty_like(order)
