@@ -7,11 +7,12 @@ import torch
 from torch_geometric.utils import add_self_loops, erdos_renyi_graph
 
 from systems import normal
+from wavy.dynamics import KINDS
 from wavy.hosts.difformer import DIFFormer
 from wavy.hosts.propagation import sparse_features
 from wavy.remedies.difformer import DIFFormerVariant
 from wavy.remedies.layers import NormedDiffusion
-from wavy.remedies.models import MODELS, NAMES, WITH_TAU, build_remedy, model_name
+from wavy.remedies.models import MODELS, NAMES, TITLES, WITH_TAU, build_remedy, model_name
 
 NODES = 12
 
@@ -86,6 +87,11 @@ def test_diffusion_under_layer_norm_is_difformer(tau):
     variant.embedding.rest[0].load_state_dict(model.bns[0].state_dict())
     variant.readout.load_state_dict(model.fcs[1].state_dict())
     assert torch.allclose(variant(normal(0, NODES, 5), graph()), model(normal(0, NODES, 5), graph()))
+
+
+def test_every_remedy_has_a_title():
+    assert set(TITLES) | set(KINDS) == set(NAMES)
+    assert len(set(TITLES.values())) == len(TITLES)
 
 
 def test_names_of_the_networks():

@@ -34,6 +34,26 @@ DIFFORMERS = (*KINDS, "source", "dropedge")
 WITH_TAU = (*DIFFORMERS, *NORMS)
 #: All names.
 NAMES = (*WITH_TAU, *LAYERS, *MODELS)
+#: Names as people read them; residual kinds have theirs in :data:`wavy.companion.figures.LABELS`.
+TITLES = {
+    "source": "source term",
+    "dropedge": "DropEdge",
+    "pairnorm": "PairNorm",
+    "contranorm": "ContraNorm",
+    "skipinit": "SkipInit",
+    "rezero": "ReZero",
+    "layerscale": "LayerScale",
+    "initial": "initial residual",
+    "gcn": "GCN",
+    "gat": "GAT",
+    "mlp": "mlp, no graph",
+    "appnp": "APPNP",
+    "gcnii": "GCNII",
+    "graphcon": "GraphCON",
+    "pdegcn_diffusion": "PDE-GCN, diffusion",
+    "pdegcn_wave": "PDE-GCN, wave",
+    "grand": "GRAND",
+}
 
 
 def model_name(name: str) -> str:
