@@ -1,0 +1,114 @@
+"""Runs in one process or several: ``torchrun loop_processes.py FOLDER`` writes what each process has found."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from loop_kit import Pictures, Points, Sentences, Stop, bert, deit, losses, net, stopping, train, weights
+from wavy.training.loop import ClassTask, NonFinite, Setup, TokenTask
+
+
+class Positions(ClassTask):
+    """Measures the sum of position times first coordinate: another order, or an example twice, gives another."""
+
+    def outputs(self, model, batch):
+        return {"first": batch["input"][:, 0]}
+
+    def metrics(self, outputs):
+        first = outputs["first"].double()
+        return {"examples": len(first), "sum": (torch.arange(len(first)) * first).sum().item()}
+
+
+class Spoiled(Points):
+    """One example is no number."""
+
+    def __getitem__(self, index):
+        item = super().__getitem__(index)
+        return item | {"input": item["input"] * (float("nan") if index == 5 else 1.0)}
+
+
+class Unused(nn.Module):
+    """A net with a parameter that no step uses."""
+
+    def __init__(self):
+        super().__init__()
+        self.net, self.unused = net(), nn.Parameter(torch.ones(3))
+
+    def forward(self, input):
+        return self.net(input)
+
+
+def words(kind, **options):
+    model, setup = bert(kind), Setup(micro_batch_size=2, device="cpu")
+    if options.pop("checkpointing", False):
+        model.gradient_checkpointing_enable()
+    return train(setup, model, TokenTask(causal=False), Sentences(), validation=Sentences(11, 5), eps=1e-4, **options)
+
+
+def pictures(kind):
+    model = deit(kind)
+    model.set_grad_checkpointing()
+    return train(Setup(device="cpu"), model, data=Pictures(), validation=Pictures(7), eps=1e-4)
+
+
+#: Runs that give the same in one process and in two.
+ALIKE = {
+    "bert light": lambda: words("light"),
+    "bert mix_full, checkpointed": lambda: words("mix_full", checkpointing=True),
+    "deit light, checkpointed": lambda: pictures("light"),
+    "deit full, checkpointed": lambda: pictures("full"),
+    "random data": lambda: train(data=Points(noise=True)),
+    "unused parameter": lambda: train(Setup(find_unused_parameters=True), Unused()),
+    "evaluation": lambda: train(Setup(micro_batch_size=3), task=Positions(), validation=Points(23)),
+}
+
+
+def found(run):
+    run = run()
+    return run.history.to_numpy(), run.evaluations.to_numpy(), weights(run.model)
+
+
+def resumed(folder):
+    """Whether a run that stops and goes on finds the same, bit for bit, with dropout."""
+    whole = train(model=net(0.3))
+    setup = Setup(folder=folder / "resumed", checkpoint_every=2)
+    try:
+        with stopping(ClassTask(), after=5) as task:
+            train(setup, net(0.3), task)
+    except Stop:
+        parts = train(setup, net(0.3))
+        return losses(parts) == losses(whole) and torch.equal(weights(parts.model), weights(whole.model))
+
+
+def error(call, kind):
+    try:
+        call()
+    except kind as raised:
+        return str(raised)
+
+
+def lines():
+    said = []
+    train(report=said.append)
+    return said
+
+
+def others(folder):
+    """What concerns several processes alone."""
+    return {
+        "resumed": resumed(folder),
+        "spoiled": error(lambda: train(data=Spoiled()), NonFinite),
+        "uneven": error(lambda: train(batch_size=7), ValueError),
+        "lines": lines(),
+    }
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    results = {name: found(run) for name, run in ALIKE.items()} | others(Path(sys.argv[1]))
+    torch.save(results, Path(sys.argv[1]) / f"{torch.distributed.get_rank()}.pt")
+    torch.distributed.destroy_process_group()
