@@ -33,6 +33,11 @@ class NonFinite(ArithmeticError):
 def check_weights(accelerator: Accelerator, model: nn.Module) -> None:
     """Raise NonFiniteFound where a weight is not finite, in any process."""
     with torch.no_grad():
-        bad = sum((~parameter.isfinite()).any().float() for parameter in model.parameters())
+        bad = sum((~_held_here(parameter).isfinite()).any().float() for parameter in model.parameters())
         if accelerator.reduce(bad).item():
             raise NonFiniteFound("weights that are not finite")
+
+
+def _held_here(parameter: torch.Tensor) -> torch.Tensor:
+    """A parameter, or the part of it that this process holds where FSDP shards it."""
+    return parameter.to_local() if hasattr(parameter, "to_local") else parameter
