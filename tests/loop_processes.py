@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 from torch import nn
@@ -67,21 +69,27 @@ ALIKE = {
 }
 
 
+def whole(tensor):
+    """A tensor put together from the parts that processes hold."""
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+
+
 def found(run):
     run = run()
-    return run.history.to_numpy(), run.evaluations.to_numpy(), weights(run.model)
+    return run.history.to_numpy(), run.evaluations.to_numpy(), whole(weights(run.model))
 
 
 def resumed(folder):
     """Whether a run that stops and goes on finds the same, bit for bit, with dropout."""
-    whole = train(model=net(0.3))
-    setup = Setup(folder=folder / "resumed", checkpoint_every=2)
+    once = train(model=net(0.3))
+    setup = Setup(folder=folder, checkpoint_every=2)
     try:
         with stopping(ClassTask(), after=5) as task:
             train(setup, net(0.3), task)
     except Stop:
-        parts = train(setup, net(0.3))
-        return losses(parts) == losses(whole) and torch.equal(weights(parts.model), weights(whole.model))
+        twice = train(setup, net(0.3))
+        same = torch.equal(*(whole(weights(run.model)) for run in (once, twice)))
+        return same and losses(once) == losses(twice)
 
 
 def error(call, kind):
@@ -89,6 +97,18 @@ def error(call, kind):
         call()
     except kind as raised:
         return str(raised)
+
+
+def sharded(run):
+    """A run under FSDP, asked for as a launcher does. Accelerate shards over GPUs alone: the CPUs pass for such."""
+    from accelerate.state import DistributedType, PartialState  # noqa: PLC0415
+
+    configured = {"USE_FSDP": "true", "TORCH_DEVICE": "cpu"}
+    environment = {f"ACCELERATE_{name}": value for name, value in configured.items()}
+    environment |= {"FSDP_VERSION": "2", "FSDP_AUTO_WRAP_POLICY": "NO_WRAP"}
+    as_gpus = patch.object(PartialState, "_prepare_backend", lambda *_: ("gloo", DistributedType.MULTI_GPU))
+    with patch.dict(os.environ, environment), as_gpus:
+        return run()
 
 
 def lines():
@@ -100,10 +120,12 @@ def lines():
 def others(folder):
     """What concerns several processes alone."""
     return {
-        "resumed": resumed(folder),
+        "resumed": resumed(folder / "resumed"),
         "spoiled": error(lambda: train(data=Spoiled()), NonFinite),
         "uneven": error(lambda: train(batch_size=7), ValueError),
         "lines": lines(),
+        "sharded": sharded(lambda: found(lambda: pictures("light"))),
+        "sharded resumed": sharded(lambda: resumed(folder / "sharded")),
     }
 
 

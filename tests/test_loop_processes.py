@@ -37,13 +37,18 @@ def both(tmp_path_factory):
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
 
 
-@pytest.mark.parametrize("name", loop_processes.ALIKE)
-def test_two_processes_find_what_one_finds(both, name):
-    one = loop_processes.found(loop_processes.ALIKE[name])
+def _near(both, name, alone):
+    """Compare a run of the two processes with one of this process."""
+    one = loop_processes.found(loop_processes.ALIKE[alone])
     for history, evaluations, weights in (found[name] for found in both):
         assert np.allclose(history, one[0], rtol=1e-4)
         assert np.allclose(evaluations, one[1], rtol=1e-4)
         assert torch.allclose(weights, one[2], atol=2e-5)
+
+
+@pytest.mark.parametrize("name", loop_processes.ALIKE)
+def test_two_processes_find_what_one_finds(both, name):
+    _near(both, name, name)
 
 
 @pytest.mark.parametrize("name", loop_processes.ALIKE)
@@ -60,6 +65,11 @@ def test_evaluation_takes_each_example_once_and_in_order(both):
 
 def test_both_processes_go_on_bit_for_bit(both):
     assert [found["resumed"] for found in both] == [True, True]
+
+
+def test_sharded_weights_learn_the_same(both):
+    _near(both, "sharded", "deit light, checkpointed")
+    assert [found["sharded resumed"] for found in both] == [True, True]
 
 
 def test_what_one_process_finds_ends_both(both):

@@ -54,7 +54,9 @@ def fit(
     (and dropout, which each process and micro-batch draws anew). With a folder the run goes on from the latest
     checkpoint there, bit for bit as if it had not stopped; a run that has ended is not trained again.
 
-    FSDP is Accelerate's own, chosen by ``accelerate config``: nothing here stands in its way, but it has not been run.
+    FSDP is Accelerate's own, chosen by ``accelerate config``. It has been run on CPUs alone, version 2 without wrapped
+    layers, never on GPUs. The model stays sharded then, and version 2 refuses transformers' BERT with a masked-LM head,
+    the stock one too, for its shared bias.
 
     Args:
         model: trained in place; called by the task.
