@@ -26,7 +26,8 @@ def accelerated(precision: str, setup: Setup) -> Iterator[Accelerator]:
     stays: it belongs to the program that was launched.
 
     Accelerate's configuration decides about processes, devices, FSDP and compilation. Precision and accumulation are
-    the run's own, whatever that configuration says: they change what is computed.
+    the run's own, whatever that configuration says: they change what is computed. Several processes on CPUs are started
+    by ``torchrun``; ``accelerate launch`` would start one.
 
     Args:
         precision: as in :class:`~wavy.training.loop.options.Recipe`.
@@ -50,12 +51,7 @@ def accelerated(precision: str, setup: Setup) -> Iterator[Accelerator]:
             cpu=setup.device == "cpu" or not torch.accelerator.is_available(),
             # The loop adds up gradients itself; a plugin goes before the environment variable of a launcher.
             gradient_accumulation_plugin=GradientAccumulationPlugin(num_steps=1),
-            # Buffers are constants in all models here, and broadcasting them would make an evaluation wait.
-            kwargs_handlers=[
-                DistributedDataParallelKwargs(
-                    broadcast_buffers=False, find_unused_parameters=setup.find_unused_parameters
-                )
-            ],
+            kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=setup.find_unused_parameters)],
             log_with="tensorboard" if setup.log_dir else None,
             project_dir=setup.log_dir,
         )
