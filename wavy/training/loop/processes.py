@@ -79,7 +79,6 @@ def prepared(
         for name in names:
             vars(model).pop(name, None)
         vars(model).update(before)
-        accelerator.free_memory()
 
 
 def start_log(accelerator: Accelerator, setup: Setup, step: int) -> None:
