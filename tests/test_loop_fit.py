@@ -84,7 +84,6 @@ def test_seeds_change_order_and_dropout():
 def test_evaluation_is_over_all_examples_in_eval_mode():
     validation = Points(11)
     found = train(Setup(micro_batch_size=4), net(0.5), validation=validation)
-    found.model.eval()
     logits = found.model(validation.x)
     labels = (validation.x.sum(1) > 0).long()
     measured = found.evaluations.iloc[-1]
@@ -150,3 +149,5 @@ def test_lost_processes_are_noticed(monkeypatch):
 def test_no_examples_are_refused():
     with pytest.raises(ValueError, match="train: found no examples"):
         train(data=Points(0))
+    with pytest.raises(ValueError, match="validation: found no examples"):
+        train(validation=Points(0))

@@ -75,6 +75,7 @@ def test_the_last_few_checkpoints_stay(tmp_path):
         ({"betas": (0.9, 0.98)}, r"betas \[0.9, 0.999\] instead of \[0.9, 0.98\]"),
         ({"params_hash": "b"}, "params_hash 'a' instead of 'b'"),
         ({"data": Points(36)}, "examples 37 instead of 36"),
+        ({"model": torch.nn.Linear(5, 2)}, "parameters 66 instead of 12"),
     ],
 )
 def test_checkpoints_of_another_run_are_refused(tmp_path, other, named):

@@ -48,15 +48,19 @@ def fit(
     params_hash: str = "",
     report: Callable[[str], None] | None = print,
 ) -> Fit:
-    """Train with AdamW, alone or as one of several processes that ``accelerate launch`` or ``torchrun`` started.
+    """Train with AdamW, alone or as one of several processes that ``accelerate launch`` or ``torchrun`` has started.
 
     What is computed depends on the recipe, not on the number of processes, workers or micro-batches, but for rounding
     (and dropout, which each process and micro-batch draws anew). With a folder the run goes on from the latest
-    checkpoint there, bit for bit as if it had not stopped; a run that has ended is not trained again.
+    checkpoint there, bit for bit as if it had not stopped, on GPUs as far as their kernels repeat themselves; a run
+    that has ended is not trained again.
 
-    FSDP is Accelerate's own, chosen by ``accelerate config``. It has been run on CPUs alone, version 2 without wrapped
-    layers, never on GPUs. The model stays sharded then, and version 2 refuses transformers' BERT with a masked-LM head,
-    the stock one too, for its shared bias.
+    Accelerate's configuration decides about processes, devices, FSDP and compilation. Precision and accumulation are
+    the run's own, whatever that configuration says, for they change what is computed. Several processes on CPUs are
+    started by ``torchrun``; ``accelerate launch`` starts only one there.
+
+    FSDP has been run on CPUs alone, in version 2 and without wrapped layers. The model stays sharded after it. Version
+    2 refuses transformers' BERT with a head for masked tokens, the stock one too, since two of its biases are one.
 
     Args:
         model: trained in place; called by the task.
@@ -71,20 +75,23 @@ def fit(
         report: called with a line of progress every few seconds, in the main process; ``None`` for silence.
 
     Raises:
-        NonFinite: loss, gradient or weights are not finite; the model has its last finite weights, or none.
+        NonFinite: loss, gradient or weights are not finite. In the first two cases the weights are those before the
+            step.
         ValueError: arguments that do not fit together, or a checkpoint of another run.
         ModuleNotFoundError: a package of an extra is missing; the message names it.
 
     Returns:
-        A :class:`Fit`, the same in all processes.
+        A :class:`Fit`, the same in all processes, with the model in eval mode.
     """
     setup = setup or Setup()
-    if not len(train):
-        raise ValueError("train: found no examples, allowed at least one")
+    for name, examples in (("train", train), ("validation", validation)):
+        if examples is not None and not len(examples):
+            raise ValueError(f"{name}: found no examples, allowed at least one")
     with accelerated(recipe.precision, setup) as accelerator:
         processes = accelerator.num_processes
         check_share(recipe, processes)
-        facts = {"params_hash": params_hash, "examples": len(train), "processes": processes, **asdict(recipe)}
+        facts = {"params_hash": params_hash, "parameters": sum(weights.numel() for weights in model.parameters())}
+        facts |= {"examples": len(train), "processes": processes, **asdict(recipe)}
         checkpoints = Checkpoints(setup.folder, facts, setup.keep) if setup.folder else None
         earlier = checkpoints.record() if checkpoints else None
         record = Record(**earlier) if earlier else Record()
@@ -97,4 +104,5 @@ def fit(
             Stepping(
                 accelerator, wrapped, optimizer, task, recipe, setup, train, validation, collate, checkpoints, record
             ).run(report if accelerator.is_main_process else None)
+    model.eval()
     return Fit(model, record.history_table(), pd.DataFrame(record.evaluations), record.skipped)

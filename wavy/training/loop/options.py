@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wavy.checks import check_choice, check_width
+from wavy.training.device import check_device
 from wavy.training.loop.schedule import SCHEDULES
 
 #: ``no`` is single precision.
@@ -74,7 +75,8 @@ class Setup:
         checkpoint_every: steps between checkpoints; ``None`` writes one after the last step only.
         keep: how many checkpoints stay.
         workers: processes that make the batches ahead of time, for each training process; 0 for none.
-        device: ``cpu`` forces the CPU; ``None`` leaves the choice to Accelerate: a GPU where there is one.
+        device: ``cpu`` or ``cuda``; ``None`` leaves the choice to Accelerate: a GPU where there is one. Of several GPUs
+            each process takes its own.
         find_unused_parameters: for a model with parameters that a step may not use, in several processes. No wavy
             model needs it.
         log_dir: folder for TensorBoard; ``None`` for none.
@@ -99,7 +101,7 @@ class Setup:
                 check_width(name, getattr(self, name))
         if self.workers < 0:
             raise ValueError(f"workers: found {self.workers!r}, allowed a whole number >= 0")
-        if self.device not in (None, "cpu"):
-            raise ValueError(f"device: found {self.device!r}, allowed None or 'cpu'")
+        if self.device is not None:
+            check_device(self.device)
         if self.checkpoint_every and not self.folder:
             raise ValueError("folder: found None, but checkpoint_every needs one")

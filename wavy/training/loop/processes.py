@@ -25,10 +25,6 @@ def accelerated(precision: str, setup: Setup) -> Iterator[Accelerator]:
     refused. Here each has a fresh state, and what was there before comes back, after a failure too. The process group
     stays: it belongs to the program that was launched.
 
-    Accelerate's configuration decides about processes, devices, FSDP and compilation. Precision and accumulation are
-    the run's own, whatever that configuration says: they change what is computed. Several processes on CPUs are started
-    by ``torchrun``; ``accelerate launch`` would start one.
-
     Args:
         precision: as in :class:`~wavy.training.loop.options.Recipe`.
         setup: device, log_dir and find_unused_parameters count.

@@ -61,14 +61,14 @@ class TokenTask:
         counted = labels != IGNORED
         right = (logits.argmax(dim=-1) == labels) & counted
         return {
-            "loss": _token_losses(logits, labels, "none").view_as(labels).double().sum(dim=1),
+            "loss": _token_losses(logits, labels, "none").view_as(labels).sum(dim=1),
             "tokens": counted.sum(dim=1),
             "right": right.sum(dim=1),
         }
 
     def metrics(self, outputs: dict[str, Tensor]) -> dict[str, float]:
         tokens = outputs["tokens"].sum().item()
-        loss = outputs["loss"].sum() / tokens
+        loss = outputs["loss"].double().sum() / tokens
         accuracy = outputs["right"].sum().item() / tokens
         return {"loss": loss.item(), "perplexity": loss.exp().item(), "accuracy": accuracy}
 
@@ -105,11 +105,11 @@ class ClassTask:
 
     def outputs(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         logits = logits_of(model, batch)
-        losses = F.cross_entropy(logits, batch["labels"], reduction="none").double()
+        losses = F.cross_entropy(logits, batch["labels"], reduction="none")
         return {"loss": losses, "predicted": logits.argmax(dim=-1), "labels": batch["labels"]}
 
     def metrics(self, outputs: dict[str, Tensor]) -> dict[str, float]:
-        return {"loss": outputs["loss"].mean().item()} | self.measure(outputs["predicted"], outputs["labels"])
+        return {"loss": outputs["loss"].double().mean().item()} | self.measure(outputs["predicted"], outputs["labels"])
 
 
 class NumberTask:
