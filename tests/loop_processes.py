@@ -8,6 +8,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 import torch
+from accelerate import FullyShardedDataParallelPlugin
+from accelerate.state import DistributedType, PartialState
 from torch import nn
 
 from loop_kit import Pictures, Points, Sentences, Stop, bert, deit, losses, net, stopping, train, weights
@@ -101,8 +103,6 @@ def error(call, kind):
 
 def sharded(run):
     """A run under FSDP, asked for as a launcher does. Accelerate shards over GPUs alone: the CPUs pass for such."""
-    from accelerate.state import DistributedType, PartialState  # noqa: PLC0415
-
     configured = {"USE_FSDP": "true", "TORCH_DEVICE": "cpu"}
     environment = {f"ACCELERATE_{name}": value for name, value in configured.items()}
     environment |= {"FSDP_VERSION": "2", "FSDP_AUTO_WRAP_POLICY": "NO_WRAP"}
@@ -119,14 +119,16 @@ def lines():
 
 def others(folder):
     """What concerns several processes alone."""
-    return {
+    results = {
         "resumed": resumed(folder / "resumed"),
         "spoiled": error(lambda: train(data=Spoiled()), NonFinite),
         "uneven": error(lambda: train(batch_size=7), ValueError),
         "lines": lines(),
-        "sharded": sharded(lambda: found(lambda: pictures("light"))),
-        "sharded resumed": sharded(lambda: resumed(folder / "sharded")),
     }
+    if hasattr(FullyShardedDataParallelPlugin, "fsdp_version"):
+        results["sharded"] = sharded(lambda: found(lambda: pictures("light")))
+        results["sharded resumed"] = sharded(lambda: resumed(folder / "sharded"))
+    return results
 
 
 if __name__ == "__main__":

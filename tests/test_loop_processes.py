@@ -68,6 +68,8 @@ def test_both_processes_go_on_bit_for_bit(both):
 
 
 def test_sharded_weights_learn_the_same(both):
+    if "sharded" not in both[0]:
+        pytest.skip("this version of accelerate has no FSDP 2")
     _near(both, "sharded", "deit light, checkpointed")
     assert [found["sharded resumed"] for found in both] == [True, True]
 
