@@ -117,6 +117,13 @@ def lines():
     return said
 
 
+def apart(folder):
+    """A run goes on whose checkpoints one process does not see."""
+    rank = int(os.environ["RANK"])
+    train(Setup(folder=folder / "shared"), steps=3)
+    train(Setup(folder=folder / ("shared" if rank == 0 else "elsewhere")), steps=3)
+
+
 def others(folder):
     """What concerns several processes alone."""
     results = {
@@ -124,6 +131,7 @@ def others(folder):
         "spoiled": error(lambda: train(data=Spoiled()), NonFinite),
         "uneven": error(lambda: train(batch_size=7), ValueError),
         "lines": lines(),
+        "apart": error(lambda: apart(folder), ValueError),
     }
     if hasattr(FullyShardedDataParallelPlugin, "fsdp_version"):
         results["sharded"] = sharded(lambda: found(lambda: pictures("light")))

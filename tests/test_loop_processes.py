@@ -84,5 +84,10 @@ def test_a_batch_that_cannot_be_shared_is_refused(both):
     assert {found["uneven"] for found in both} == {"batch_size: found 7, allowed a multiple of the 2 processes"}
 
 
+def test_checkpoints_that_one_process_does_not_see_are_noticed(both):
+    expected = "folder: found checkpoints of steps [3, 0] by process, allowed a folder that all see"
+    assert {found["apart"] for found in both} == {expected}
+
+
 def test_one_process_reports(both):
     assert [len(found["lines"]) for found in both] == [1, 0]

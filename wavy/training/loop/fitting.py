@@ -14,7 +14,7 @@ from wavy.training.loop.checkpoints import Checkpoints
 from wavy.training.loop.examples import Collate
 from wavy.training.loop.groups import parameter_groups
 from wavy.training.loop.options import Recipe, Setup
-from wavy.training.loop.processes import accelerated, check_share, prepared, start_log
+from wavy.training.loop.processes import accelerated, check_same_start, check_share, prepared, start_log
 from wavy.training.loop.record import Record
 from wavy.training.loop.seeds import derived_seed, seed_everything
 from wavy.training.loop.stepping import Stepping
@@ -95,6 +95,7 @@ def fit(
         checkpoints = Checkpoints(setup.folder, facts, setup.keep) if setup.folder else None
         earlier = checkpoints.record() if checkpoints else None
         record = Record(**earlier) if earlier else Record()
+        check_same_start(accelerator, record.step)
         seed_everything(derived_seed(recipe.seed, accelerator.process_index))
         optimizer = torch.optim.AdamW(parameter_groups(model, recipe.weight_decay), recipe.lr, recipe.betas, recipe.eps)
         with prepared(accelerator, model, optimizer) as (wrapped, optimizer):

@@ -107,6 +107,13 @@ def check_share(recipe: Recipe, processes: int) -> None:
         raise ValueError(f"batch_size: found {recipe.batch_size}, allowed a multiple of the {processes} processes")
 
 
+def check_same_start(accelerator: Accelerator, step: int) -> None:
+    """Raise ValueError, in all processes, where they have found checkpoints of different steps."""
+    found = accelerator.gather(torch.tensor([step], device=accelerator.device)).tolist()
+    if len(set(found)) > 1:
+        raise ValueError(f"folder: found checkpoints of steps {found} by process, allowed a folder that all see")
+
+
 @contextmanager
 def _fresh_state() -> Iterator[None]:
     from accelerate.state import AcceleratorState, GradientState, PartialState  # noqa: PLC0415

@@ -32,7 +32,7 @@ class Task(Protocol):
 
 
 def logits_of(model: nn.Module, batch: Batch) -> Tensor:
-    """Call a model of timm or transformers with all of a batch but its labels, by name; its logits."""
+    """Call a model with all of a batch but its labels, by name: ``x`` for timm, ``input_ids`` and so on; its logits."""
     output = model(**{name: value for name, value in batch.items() if name != "labels"})
     return output if isinstance(output, Tensor) else output.logits
 
