@@ -14,6 +14,7 @@ pytest.importorskip("accelerate")
 from loop_kit import Points, Sentences, Stop, bert, losses, net, stopping, train, weights
 from wavy.training.loop import ClassTask, Setup, TokenTask
 from wavy.training.loop.order import Order
+from wavy.training.loop.processes import accelerated
 
 
 def test_the_loop_does_what_a_plain_one_does():
@@ -112,17 +113,11 @@ def test_calls_in_one_process_do_not_disturb_each_other():
 
 
 def test_an_accelerator_of_others_lives_on():
-    from accelerate import Accelerator  # noqa: PLC0415
-    from accelerate.state import AcceleratorState, GradientState, PartialState  # noqa: PLC0415
-
-    try:
-        theirs = Accelerator(cpu=True, mixed_precision="bf16", gradient_accumulation_steps=4)
+    with accelerated("bf16", Setup()) as theirs:
+        theirs.gradient_accumulation_steps = 4
         train()
         assert theirs.mixed_precision == "bf16"
         assert theirs.gradient_accumulation_steps == 4
-    finally:
-        for state in (AcceleratorState, GradientState, PartialState):
-            state._shared_state.clear()
 
 
 def test_a_launcher_changes_neither_precision_nor_gradients(monkeypatch):
