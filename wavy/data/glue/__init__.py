@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from wavy.checks import check_choice
+from wavy.data.attempts import first_available
 from wavy.data.glue.tables import TABLES, read_table
 from wavy.data.glue.tasks import TASKS
 from wavy.data.hub import load_from_hub
@@ -73,16 +75,10 @@ def load_glue(task: str, split: str) -> GlueData:
     """
     check_choice("task", task, TASKS)
     _check_split(task, split)
-    reasons = []
-    for load in (_from_files, _from_hub) if task in TABLES else (_from_hub,):
-        try:
-            data = load(task, split)
-        except DataUnavailable as error:
-            reasons.append(str(error))
-        else:
-            log.info("GLUE %s, %s: from %s", task, split, data.source)
-            return data
-    raise DataUnavailable(f"GLUE {task}, {split}: {' '.join(reasons)}")
+    loaders = (_from_files, _from_hub) if task in TABLES else (_from_hub,)
+    data = first_available(f"GLUE {task}, {split}", [partial(load, task, split) for load in loaders])
+    log.info("GLUE %s, %s: from %s", task, split, data.source)
+    return data
 
 
 def _check_split(task: str, split: str) -> None:
