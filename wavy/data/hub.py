@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from wavy.data.cache import cache_folder
+from wavy.data.extras import require
 from wavy.data.sources import DataUnavailable
 
 if TYPE_CHECKING:
@@ -24,13 +25,10 @@ def load_from_hub(repository: str, configuration: str | None, split: str, revisi
     Raises:
         DataUnavailable: The package ``datasets`` is missing, or it could not fetch the data.
     """
-    try:
-        from datasets import load_dataset  # noqa: PLC0415 (an extra, and slow to import)
-    except ImportError as error:
-        raise DataUnavailable(f"the package datasets is missing ({error}): pip install 'wavy[training]'") from error
+    datasets = require("datasets", "training")
     folder = str(cache_folder() / "datasets")
     try:
-        return load_dataset(repository, configuration, split=split, revision=revision, cache_dir=folder)
+        return datasets.load_dataset(repository, configuration, split=split, revision=revision, cache_dir=folder)
     except Exception as error:  # it raises its own errors and those of several libraries below it
         reason = textwrap.shorten(str(error) or type(error).__name__, 300, placeholder=" ...").rstrip(".")
         raise DataUnavailable(f"{repository}: {reason}. Connect to the network and try again.") from error

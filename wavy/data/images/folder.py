@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from wavy.data.extras import require
 from wavy.data.images.image_data import ImageData, training_part
 from wavy.data.images.lazy import FilesOnDisk, LazyImages
 
@@ -26,7 +27,8 @@ def load_image_folder(folder: Path, split: str, validation_share: float = VALIDA
         validation_share: How much of ``train`` is carved out where it must be.
 
     Raises:
-        ValueError: The package torchvision, a folder or an image is missing, or the parts differ in their classes.
+        ValueError: A folder is missing or a class has no image in it, or the parts differ in their classes.
+        DataUnavailable: The package torchvision is missing.
     """
     own = (folder / "test").is_dir()  # then val is for validation, and train needs no carving
     part = {"train": "train", "validation": "val" if own else "train", "test": "test" if own else "val"}[split]
@@ -38,10 +40,9 @@ def load_image_folder(folder: Path, split: str, validation_share: float = VALIDA
 
 
 def _scan(folder: Path) -> tuple[FilesOnDisk, np.ndarray, tuple[str, ...]]:
-    from torchvision.datasets import ImageFolder  # noqa: PLC0415 (an extra, and slow to import)
-
+    torchvision = require("torchvision.datasets", "hosts")
     try:
-        found = ImageFolder(str(folder))
+        found = torchvision.ImageFolder(str(folder))
     except OSError as error:
         raise ValueError(f"{folder}: {' '.join(str(error).split())}") from error
     paths, labels = zip(*found.samples, strict=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wavy.data.extras import require
 from wavy.data.hub import load_from_hub
 from wavy.data.images.image_data import ImageData, training_part
 from wavy.data.images.lazy import LazyImages
@@ -78,10 +79,8 @@ class HubFiles(Sequence[bytes]):
     """The image files in a column of a table, which lies on disk and is not read into memory."""
 
     def __init__(self, table: Dataset, column: str) -> None:
-        from datasets import Image  # noqa: PLC0415 (an extra)
-
-        self.column = column
-        self.table = table.select_columns([column]).cast_column(column, Image(decode=False))
+        undecoded = require("datasets", "training").Image(decode=False)
+        self.column, self.table = column, table.select_columns([column]).cast_column(column, undecoded)
 
     def __len__(self) -> int:
         return len(self.table)

@@ -9,6 +9,8 @@ from typing import Protocol, overload
 
 import numpy as np
 
+from wavy.data.extras import require
+
 
 class Images(Protocol):
     """What all kinds of images share: ``images[k]`` is one, ``images[indices]`` are some, in the same form.
@@ -56,11 +58,11 @@ def decode(content: bytes) -> np.ndarray:
 
     Raises:
         ValueError: It is not the file of an image.
+        DataUnavailable: The package Pillow is missing.
     """
-    from PIL import Image  # noqa: PLC0415 (an extra)
-
+    pillow = require("PIL.Image", "hosts")
     try:
-        with Image.open(io.BytesIO(content)) as image:
+        with pillow.open(io.BytesIO(content)) as image:
             return np.array(image.convert("RGB"))
     except (OSError, SyntaxError) as error:
         raise ValueError(f"image: {' '.join(str(error).split())}") from error

@@ -1,7 +1,7 @@
 """CIFAR-10 (Krizhevsky, 2009) and half the classes of Tiny-ImageNet, as JPEG files packed into npz files.
 
-An npz file holds ``jpeg`` (all files one after another, uint8), ``offsets`` (N + 1, int64) and ``labels`` (N,). CIFAR-10
-was published without losses; these are JPEG encodings of it.
+An npz file holds ``jpeg`` (all files one after another, uint8), ``offsets`` (N + 1, int64) and ``labels`` (N,).
+CIFAR-10 was published without losses; these are JPEG encodings of it.
 """
 
 from __future__ import annotations
