@@ -74,7 +74,7 @@ def training_transform(
     flip, padding, resize = recipe.flip if mirrors else 0.0, max(1, size // 8), recipe.resize and size > SMALL
     if not (resize or recipe.rand_augment or recipe.erase):
         return WholeBatch(size, padding, flip, mean, std)
-    transform = require("timm.data").create_transform(
+    transform = require("timm").data.create_transform(
         input_size=size,
         is_training=True,
         hflip=flip,
@@ -90,7 +90,7 @@ def training_transform(
         for operation in getattr(step, "ops", ()):  # those of RandAugment
             _allow_no_bits(operation)
     if not resize:
-        transform.transforms[0] = require("torchvision.transforms").RandomCrop(size, padding=padding)
+        transform.transforms[0] = require("torchvision").transforms.RandomCrop(size, padding=padding)
     return ImageByImage(transform, None if resize else size)
 
 
@@ -116,4 +116,4 @@ def evaluation_transform(recipe: Augmentation, size: int, mean: Sequence[float],
     if not (recipe.resize and size > SMALL):
         return WholeBatch(size, 0, 0.0, mean, std)
     scale = {"mean": tuple(mean), "std": tuple(std)}
-    return ImageByImage(require("timm.data").create_transform(size, interpolation="bicubic", crop_pct=0.875, **scale))
+    return ImageByImage(require("timm").data.create_transform(size, interpolation="bicubic", crop_pct=0.875, **scale))

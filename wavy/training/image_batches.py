@@ -113,7 +113,7 @@ class ImageBatches(Dataset):
 def _mixer(recipe: Augmentation, num_classes: int) -> Mixup | None:
     if not (recipe.mixup or recipe.cutmix):
         return None
-    mixup = require("timm.data").Mixup
+    mixup = require("timm").data.Mixup
     return mixup(recipe.mixup, recipe.cutmix, label_smoothing=recipe.smoothing, num_classes=num_classes)
 
 
