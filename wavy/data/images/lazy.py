@@ -34,7 +34,7 @@ class LazyImages:
     still files, that share ``files`` with the whole.
     """
 
-    def __init__(self, files: Sequence[bytes], chosen: np.ndarray | None = None) -> None:
+    def __init__(self, files: Sequence[bytes], chosen: Sequence[int] | None = None) -> None:
         """Make images of files.
 
         Args:
