@@ -8,6 +8,7 @@ import runpy
 import sys
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -105,6 +106,10 @@ def test_a_lonely_quotation_mark_swallows_no_line():
     assert read_table(content, table) == ([['"He said', "no"], ["yes", '"']], ["1", "0"])
     as_syntax = list(csv.reader(io.StringIO(content.decode("utf-8-sig")), delimiter="\t"))
     assert len(as_syntax) == 2  # what the default of the library would make of it: one line fewer
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_column():
+    assert read_table("\ufeff1\tyes\n".encode(), Table("any", 0, (1,), header=False)) == ([["yes"]], ["1"])
 
 
 @pytest.mark.parametrize(
@@ -216,6 +221,20 @@ def test_a_hub_that_fails_is_one_line_that_says_what_to_do(tmp_path):
     with pytest.raises(DataUnavailable, match=r"nowhere: .* Connect to the network and try again") as caught:
         hub.load_from_hub(str(tmp_path / "nowhere"), None, "train", None)
     assert "\n" not in str(caught.value)
+
+
+def test_one_fixed_revision_is_asked_for_and_kept_in_the_cache(tmp_path, monkeypatch):
+    asked = {}
+
+    def load_dataset(*names, **options):
+        asked.update(options, names=names)
+        return {"label": [0], "sentence": ["yes"]}
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    monkeypatch.delenv("WAVY_DATA", raising=False)
+    load_glue("sst2", "train")
+    cache = str(tmp_path / "cache" / "datasets")
+    assert asked == {"names": ("nyu-mll/glue", "sst2"), "split": "train", "revision": glue.REVISION, "cache_dir": cache}
 
 
 def test_a_missing_package_is_named(monkeypatch):

@@ -26,6 +26,11 @@ def test_every_first_part_has_the_classes_in_their_shares(labels):
     assert np.abs(counts - expected).max() < 1 + len(shares) / 2
 
 
+def test_a_rare_class_comes_neither_first_nor_last():
+    labels = np.array([0] * 90 + [1] * 10)
+    assert np.flatnonzero(labels[stratified_order(labels, 0)]) == pytest.approx(np.arange(4.5, 100, 10), abs=0.5)
+
+
 def test_classes_of_one_size_are_level_after_every_round():
     labels = np.repeat(np.arange(10), 50)
     order = labels[stratified_order(labels, 0)]
