@@ -1,4 +1,4 @@
-"""Changes of images: windows and mirror images of what was there, DeiT's steps, and no chance but that of keys."""
+"""Changes of images: windows and mirror images of what was there, DeiT's steps, and no chance but the generators'."""
 
 import random
 import sys
@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from wavy.training.augment import RECIPES, Augmentation, evaluation_transform, training_transform
-from wavy.training.image_transforms import ImageByImage, WholeBatch
-from wavy.training.seeded import seeded, seeds
+from wavy.training.augment import RECIPES, Augmentation, evaluation_changes, training_changes
+from wavy.training.image_transforms import ImageTransform
 
 MEAN, STD = (0.5, 0.4, 0.3), (0.2, 0.3, 0.25)
 RNG = np.random.RandomState(0)
@@ -19,8 +18,14 @@ def pictures(size, count=6, height=None):
     return [RNG.randint(0, 256, (height or size, size, 3), dtype=np.uint8) for _ in range(count)]
 
 
-def keys(count, epoch=0, seed=0):
-    return [(seed, epoch, place) for place in range(count)]
+def seed(number):
+    random.seed(number)
+    np.random.seed(number)
+    torch.manual_seed(number)
+
+
+def changed(changes, images):
+    return changes.batch(torch.stack([changes.image(image) for image in images]))
 
 
 def unscaled(pixels):
@@ -29,30 +34,13 @@ def unscaled(pixels):
     return ((pixels * std + mean) * 255).round().permute(0, 2, 3, 1).numpy()
 
 
-def draws():
-    return random.random(), np.random.rand(), torch.rand(()).item()
+def deit(size, mirrors=True):
+    pytest.importorskip("timm")
+    return training_changes(RECIPES["deit"], size, MEAN, STD, mirrors)
 
 
-# --- seeds -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_key_decides_all_generators_and_leaves_them_as_they_were():
-    random.seed(1), np.random.seed(1), torch.manual_seed(1)
-    expected = [draws(), draws()]
-    random.seed(1), np.random.seed(1), torch.manual_seed(1)
-    first = draws()
-    with seeded(3, 4):
-        inside = draws()
-    with pytest.raises(KeyError), seeded(5):
-        raise KeyError
-    assert [first, draws()] == expected
-    with seeded(3, 4):
-        assert draws() == inside
-
-
-def test_different_keys_give_different_seeds_also_where_zeros_follow():
-    several = [(), (0,), (0, 0), (0, 0, 0), (1,), (1, 0), (0, 1), (1, 0, 0), (2**32,), (2**32 - 1,)]
-    assert len({tuple(seeds(key, 3)) for key in several}) == len(several)
+def steps(changes):
+    return changes.image.transform.transforms
 
 
 # --- whole batches ---------------------------------------------------------------------------------------------------
@@ -62,11 +50,11 @@ def test_different_keys_give_different_seeds_also_where_zeros_follow():
 def test_the_light_recipe_gives_windows_of_the_padded_image_or_of_its_mirror_image(size):
     images = pictures(size, 200)
     padding = size // 8
-    transform = training_transform(RECIPES["light"], size, MEAN, STD, mirrors=True)
-    changed = transform(images, keys(200))
-    assert (changed.shape, changed.dtype, changed.is_contiguous()) == ((200, 3, size, size), torch.float32, True)
+    seed(0)
+    pixels = changed(training_changes(RECIPES["light"], size, MEAN, STD, mirrors=True), images)
+    assert (pixels.shape, pixels.dtype, pixels.is_contiguous()) == ((200, 3, size, size), torch.float32, True)
     seen = set()
-    for image, found in zip(images, unscaled(changed), strict=True):
+    for image, found in zip(images, unscaled(pixels), strict=True):
         padded = np.pad(image, ((padding, padding), (padding, padding), (0, 0)))
         windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size), (0, 1)).transpose(0, 1, 3, 4, 2)
         either = np.stack([windows, windows[..., ::-1, :]])
@@ -78,11 +66,11 @@ def test_the_light_recipe_gives_windows_of_the_padded_image_or_of_its_mirror_ima
 
 def test_nothing_is_mirrored_where_that_changes_the_class():
     images = [np.tile(np.arange(8, dtype=np.uint8)[None, :, None] + 1, (8, 1, 3))] * 300
-    light = training_transform(RECIPES["light"], 8, MEAN, STD, mirrors=False)
-    columns = unscaled(light(images, keys(300)))[:, 4, 2:6, 0]
+    light = training_changes(RECIPES["light"], 8, MEAN, STD, mirrors=False)
+    columns = unscaled(changed(light, images))[:, 4, 2:6, 0]
     assert (np.diff(columns, axis=1) == 1).all()
-    deit = training_transform(RECIPES["deit"], 8, MEAN, STD, mirrors=False)
-    assert "Flip" not in str(deit.transform)
+    assert "Flip" in str(steps(deit(8)))
+    assert "Flip" not in str(steps(deit(8, mirrors=False)))
 
 
 @pytest.mark.parametrize("size", [8, 32])
@@ -91,71 +79,71 @@ def test_a_whole_batch_is_scaled_as_torchvision_scales_each_image(size):
     images = pictures(size)
     reference = transforms.Compose([transforms.ToTensor(), transforms.Normalize(MEAN, STD)])
     for recipe in RECIPES.values():
-        found = evaluation_transform(recipe, size, MEAN, STD)(images, keys(6))
-        torch.testing.assert_close(found, ImageByImage(reference)(images, keys(6)))
+        found = changed(evaluation_changes(recipe, size, MEAN, STD), images)
+        one_by_one = ImageTransform(reference, size)
+        torch.testing.assert_close(found, torch.stack([one_by_one(image) for image in images]))
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_small_images_of_another_size_are_refused(recipe):
     pytest.importorskip("timm")
-    transform = training_transform(RECIPES[recipe], 32, MEAN, STD, mirrors=True)
-    with pytest.raises(ValueError, match="images: found one of 24 x 32 pixels, allowed 32 x 32"):
-        transform([*pictures(32), *pictures(32, height=24)], keys(12))
+    for changes in (
+        training_changes(RECIPES[recipe], 32, MEAN, STD, mirrors=True),
+        evaluation_changes(RECIPES[recipe], 32, MEAN, STD),
+    ):
+        with pytest.raises(ValueError, match="images: found one of 24 x 32 pixels, allowed 32 x 32"):
+            changed(changes, [*pictures(32), *pictures(32, height=24)])
 
 
 # --- DeiT's recipe ---------------------------------------------------------------------------------------------------
 
 
-def names(transform):
-    return [type(step).__name__ for step in transform.transform.transforms]
+def names(changes):
+    return [type(step).__name__ for step in steps(changes)]
 
 
 def test_deit_has_the_steps_of_its_code():
-    pytest.importorskip("timm")
-    large = training_transform(RECIPES["deit"], 224, MEAN, STD, mirrors=True)
-    small = training_transform(RECIPES["deit"], 32, MEAN, STD, mirrors=True)
+    large, small = deit(224), deit(32)
     first, *rest = names(large)
     assert first == "RandomResizedCropAndInterpolation"
     assert rest == ["RandomHorizontalFlip", "RandAugment", "MaybeToTensor", "Normalize", "RandomErasing"]
     assert names(small) == ["RandomCrop", *rest]
-    assert (small.transform.transforms[0].size, small.transform.transforms[0].padding) == ((32, 32), 4)
-    erasing, policy = large.transform.transforms[-1], large.transform.transforms[2]
+    assert (steps(small)[0].size, steps(small)[0].padding) == ((32, 32), 4)
+    erasing, policy = steps(large)[-1], steps(large)[2]
     assert (erasing.probability, erasing.per_pixel, erasing.max_count) == (0.25, True, 1)
     assert (policy.num_layers, len(policy.ops)) == (2, 15)
     assert {(step.magnitude, step.magnitude_std, step.prob) for step in policy.ops} == {(9, 0.5, 0.5)}
-    assert names(evaluation_transform(RECIPES["deit"], 224, MEAN, STD))[:2] == ["Resize", "CenterCrop"]
+    assert names(evaluation_changes(RECIPES["deit"], 224, MEAN, STD))[:2] == ["Resize", "CenterCrop"]
 
 
 def test_deit_for_judging_takes_the_middle_seven_eighths():
     pytest.importorskip("timm")
     image = np.zeros((64, 64, 3), dtype=np.uint8)
     image[:3], image[-3:], image[:, :3], image[:, -3:] = 255, 255, 255, 255  # a frame that the crop leaves out
-    found = unscaled(evaluation_transform(RECIPES["deit"], 56, MEAN, STD)([image], keys(1)))
+    found = unscaled(changed(evaluation_changes(RECIPES["deit"], 56, MEAN, STD), [image]))
     assert found.shape == (1, 56, 56, 3)
     assert not found.any()
 
 
+@pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("size", [8, 32, 48])
-def test_deit_depends_on_keys_alone(size):
+def test_changes_depend_on_the_generators_alone(recipe, size):
     pytest.importorskip("timm")
     images = pictures(size, 1) * 24
-    transform = training_transform(RECIPES["deit"], size, MEAN, STD, mirrors=True)
-    torch.manual_seed(1)
-    before = draws()
-    torch.manual_seed(1)
-    changed = transform(images, keys(24))
-    assert torch.rand(()).item() == before[2]
-    assert (changed.shape, bool(changed.isfinite().all())) == ((24, 3, size, size), True)
-    assert len({bytes(image.numpy()) for image in changed}) > 20  # two may end black
-    assert torch.equal(transform(images[:5], keys(24)[7:12]), changed[7:12])
-    assert not torch.equal(transform(images, keys(24, epoch=1)), changed)
-    assert not torch.equal(transform(images, keys(24, seed=1)), changed)
+    changes = training_changes(RECIPES[recipe], size, MEAN, STD, mirrors=True)
+    seed(0)
+    pixels, following = changed(changes, images), changed(changes, images)
+    seed(0)
+    again = training_changes(RECIPES[recipe], size, MEAN, STD, mirrors=True)
+    assert torch.equal(changed(again, images), pixels)
+    assert (pixels.shape, bool(pixels.isfinite().all())) == ((24, 3, size, size), True)
+    assert len({bytes(image.numpy()) for image in pixels}) > 8  # of 18 that shifts by one pixel and mirrors can make
+    assert not torch.equal(following, pixels)
 
 
 def test_every_strength_of_rand_augment_works_and_no_bits_are_black():
-    pytest.importorskip("timm")
+    policy = steps(deit(32))[2]
     image = pytest.importorskip("PIL.Image").fromarray(pictures(32, 1)[0])
-    policy = training_transform(RECIPES["deit"], 32, MEAN, STD, mirrors=True).transform.transforms[2]
     for step in policy.ops:
         step.prob, step.magnitude_std = 1.0, 0
         for step.magnitude in (0, 5, 9, 10):
@@ -169,13 +157,15 @@ def test_every_strength_of_rand_augment_works_and_no_bits_are_black():
 
 def test_the_quick_way_is_taken_where_it_can_be():
     pytest.importorskip("timm")
-    assert isinstance(training_transform(RECIPES["light"], 64, MEAN, STD, mirrors=True), WholeBatch)
+    light = training_changes(RECIPES["light"], 64, MEAN, STD, mirrors=True)
+    assert light.image(pictures(64, 1)[0]).dtype == torch.uint8
     for recipe, size in ((RECIPES["deit"], 32), (Augmentation(erase=0.1), 32), (Augmentation(resize=True), 64)):
-        assert isinstance(training_transform(recipe, size, MEAN, STD, mirrors=True), ImageByImage)
+        one_by_one = training_changes(recipe, size, MEAN, STD, mirrors=True)
+        assert one_by_one.image(pictures(size, 1)[0]).dtype == torch.float32
 
 
 def test_without_timm_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(ValueError, match=r'pip install "wavy\[hosts\]"'):
-        training_transform(RECIPES["deit"], 32, MEAN, STD, mirrors=True)
-    training_transform(RECIPES["light"], 32, MEAN, STD, mirrors=True)
+        training_changes(RECIPES["deit"], 32, MEAN, STD, mirrors=True)
+    training_changes(RECIPES["light"], 32, MEAN, STD, mirrors=True)

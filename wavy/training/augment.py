@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+import torch
+from torch import Tensor
+
 from wavy.loading.loaded import require
-from wavy.training.image_transforms import ImageByImage, Transform, WholeBatch
+from wavy.training.image_transforms import BatchTransform, ImageTransform, check_size
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -35,7 +39,7 @@ class Augmentation:
     cutmix: float = 0.0
     #: Of the labels, where images are mixed.
     smoothing: float = 0.0
-    #: How often an image is drawn in a row, each time changed anew. An epoch stays as long, so it shows fewer images.
+    #: How many versions of an image a batch holds, each changed on its own (repeated augmentation).
     repeats: int = 1
 
 
@@ -54,10 +58,20 @@ RECIPES = {
 }
 
 
-def training_transform(
+@dataclass(frozen=True)
+class Changes:
+    """A recipe set up for one kind of images, but for repeating and mixing them."""
+
+    #: Image (H, W, 3) uint8 -> what is stacked to a batch.
+    image: Callable[[np.ndarray], Tensor]
+    #: The stack -> pixels for the model (B, 3, size, size) float32.
+    batch: Callable[[Tensor], Tensor]
+
+
+def training_changes(
     recipe: Augmentation, size: int, mean: Sequence[float], std: Sequence[float], mirrors: bool
-) -> Transform:
-    """The changes of a recipe to images, but for mixing.
+) -> Changes:
+    """How a recipe changes images for training.
 
     Without RandAugment, erasing and resizing a whole batch is changed at once, which is many times quicker.
 
@@ -73,7 +87,7 @@ def training_transform(
     """
     flip, padding, resize = recipe.flip if mirrors else 0.0, max(1, size // 8), recipe.resize and size > SMALL
     if not (resize or recipe.rand_augment or recipe.erase):
-        return WholeBatch(size, padding, flip, mean, std)
+        return Changes(partial(_bytes, size=size), BatchTransform(padding, flip, mean, std))
     transform = require("timm").data.create_transform(
         input_size=size,
         is_training=True,
@@ -91,7 +105,35 @@ def training_transform(
             _allow_no_bits(operation)
     if not resize:
         transform.transforms[0] = require("torchvision").transforms.RandomCrop(size, padding=padding)
-    return ImageByImage(transform, None if resize else size)
+    return Changes(ImageTransform(transform, None if resize else size), _as_it_is)
+
+
+def evaluation_changes(recipe: Augmentation, size: int, mean: Sequence[float], std: Sequence[float]) -> Changes:
+    """What images get for judging a model: scaled pixels; where training resizes, the middle 7/8, enlarged.
+
+    Args:
+        recipe: The one of training.
+        size: Side of the square that the model gets; images that are not resized must have it already.
+        mean: Of the channels, on the scale [0, 1].
+        std: Likewise.
+
+    Raises:
+        ValueError: The package timm is missing.
+    """
+    if not (recipe.resize and size > SMALL):
+        return Changes(partial(_bytes, size=size), BatchTransform(0, 0.0, mean, std))
+    scale = {"mean": tuple(mean), "std": tuple(std)}
+    transform = require("timm").data.create_transform(size, interpolation="bicubic", crop_pct=0.875, **scale)
+    return Changes(ImageTransform(transform, None), _as_it_is)
+
+
+def _bytes(image: np.ndarray, size: int) -> Tensor:
+    check_size(image, size)
+    return torch.from_numpy(image)
+
+
+def _as_it_is(pixels: Tensor) -> Tensor:
+    return pixels
 
 
 def _allow_no_bits(operation: AugmentOp) -> None:
@@ -102,18 +144,3 @@ def _allow_no_bits(operation: AugmentOp) -> None:
 
 def _posterize(image: Image.Image, bits: int, *, otherwise: Callable, **options) -> Image.Image:
     return otherwise(image, bits, **options) if bits else image.point(lambda _: 0)
-
-
-def evaluation_transform(recipe: Augmentation, size: int, mean: Sequence[float], std: Sequence[float]) -> Transform:
-    """What images get for judging a model: scaled pixels; where training resizes, the middle 7/8, enlarged.
-
-    Args:
-        recipe: The one of training.
-        size: Side of the square that the model gets; images that are not resized must have it already.
-        mean: Of the channels, on the scale [0, 1].
-        std: Likewise.
-    """
-    if not (recipe.resize and size > SMALL):
-        return WholeBatch(size, 0, 0.0, mean, std)
-    scale = {"mean": tuple(mean), "std": tuple(std)}
-    return ImageByImage(require("timm").data.create_transform(size, interpolation="bicubic", crop_pct=0.875, **scale))
