@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from wavy.data import DataUnavailable, glue, hub, lookup
+from wavy.data import DataUnavailable, glue, hub_tables, lookup
 from wavy.data.glue import TASKS, GlueData, load_glue
 from wavy.data.glue.tables import TABLES, Table, read_table
 
@@ -164,7 +164,7 @@ def test_a_file_with_the_known_sum_is_read(tmp_path, monkeypatch):
 def test_without_data_the_error_says_what_to_do(monkeypatch):
     monkeypatch.delenv("WAVY_DATA", raising=False)
     no_hub(monkeypatch)
-    with pytest.raises(DataUnavailable, match="set WAVY_DATA to the absolute path") as caught:
+    with pytest.raises(DataUnavailable, match="et WAVY_DATA to the absolute path") as caught:
         load_glue("rte", "train")
     assert "\n" not in str(caught.value)
 
@@ -219,7 +219,7 @@ def test_upstream_labels_that_are_not_published_are_told(small_hub):
 def test_a_hub_that_fails_is_one_line_that_says_what_to_do(tmp_path):
     pytest.importorskip("datasets")
     with pytest.raises(DataUnavailable, match=r"nowhere: .* Connect to the network and try again") as caught:
-        hub.load_from_hub(str(tmp_path / "nowhere"), None, "train", None)
+        hub_tables.load_from_hub(str(tmp_path / "nowhere"), None, "train", None)
     assert "\n" not in str(caught.value)
 
 
@@ -267,7 +267,7 @@ def test_a_sample_of_scores():
         data.sample(5)
 
 
-@pytest.mark.parametrize("module", [hub, glue])
+@pytest.mark.parametrize("module", [hub_tables, glue])
 def test_importing_needs_no_extra(monkeypatch, module):
     monkeypatch.setitem(sys.modules, "datasets", None)
     runpy.run_path(module.__file__)

@@ -335,7 +335,7 @@ def test_without_data_the_error_says_what_to_do(no_data, monkeypatch, name):
         raise DataUnavailable("the hub is not asked here")
 
     monkeypatch.setattr(hub_images, "load_from_hub", fail)
-    with pytest.raises(DataUnavailable, match=r"set WAVY_DATA|images/imagenet") as caught:
+    with pytest.raises(DataUnavailable, match=r"et WAVY_DATA|images/imagenet") as caught:
         load_images(name, "train")
     assert "\n" not in str(caught.value)
     assert ("the hub is not asked here" in str(caught.value)) == (name != "tiny_imagenet100")

@@ -12,7 +12,7 @@ from wavy.checks import check_choice
 from wavy.data.attempts import first_available
 from wavy.data.glue.tables import TABLES, read_table
 from wavy.data.glue.tasks import TASKS
-from wavy.data.hub import load_from_hub
+from wavy.data.hub_tables import load_from_hub
 from wavy.data.lookup import read_files
 from wavy.data.sources import DataUnavailable
 from wavy.data.strata import stratified_sample

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wavy.data.extras import require
-from wavy.data.hub import load_from_hub
+from wavy.data.hub_tables import load_from_hub
 from wavy.data.images.image_data import ImageData, training_part
 from wavy.data.images.lazy import LazyImages
 
@@ -68,14 +68,14 @@ def load_hub_images(name: str, split: str) -> ImageData:
     known = SETS[name]
     table = load_from_hub(known.repository, None, known.test if split == "test" else "train", known.revision)
     labels, classes = np.array(table["label"], dtype=np.int64), tuple(table.features["label"].names)
-    images = LazyImages(HubFiles(table, known.column))
+    images = LazyImages(HubColumn(table, known.column))
     whole = ImageData(
         name, split, images, labels, classes, known.mean, known.std, mirrors=True, source=known.repository
     )
     return whole if split == "test" else training_part(whole, split, known.validation_share)
 
 
-class HubFiles(Sequence[bytes]):
+class HubColumn(Sequence[bytes]):
     """The image files in a column of a table, which lies on disk and is not read into memory."""
 
     def __init__(self, table: Dataset, column: str) -> None:
