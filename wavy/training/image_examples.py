@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,8 +14,8 @@ from wavy.data.images.image_data import ImageData
 from wavy.loading.loaded import require
 from wavy.training.augment import Augmentation, Changes, evaluation_changes, training_changes
 
-if TYPE_CHECKING:
-    from timm.data import Mixup
+#: Versions and labels of a batch -> pixels (B, 3, size, size) float32, and classes (B,) or their shares (B, C).
+Mix = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class ImageExample(NamedTuple):
@@ -24,8 +24,8 @@ class ImageExample(NamedTuple):
     #: Its versions, one after another along the first axis.
     versions: Tensor
     label: int
-    #: Versions and labels of a batch -> pixels (B, 3, size, size) float32, and classes (B,) or their shares (B, C).
-    to_batch: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+    #: From the versions and labels of all examples to the batch.
+    to_batch: Mix
 
 
 class ImageExamples(Dataset):
@@ -35,7 +35,7 @@ class ImageExamples(Dataset):
     of ``collate_images``, and batches do not depend on the number of worker processes.
     """
 
-    def __init__(self, data: ImageData, changes: Changes, repeats: int, mix: Mixup | None) -> None:
+    def __init__(self, data: ImageData, changes: Changes, repeats: int, mix: Mix | None) -> None:
         self.data, self.changes, self.repeats, self.mix = data, changes, repeats, mix
 
     def __len__(self) -> int:
