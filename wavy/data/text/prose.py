@@ -10,7 +10,9 @@ DROPPED = frozenset({
     "reference", "references", "return", "returns", "see also", "shape", "usage", "warns", "yield", "yields",
 })  # fmt: skip
 UNDERLINE = re.compile(r"^([-=~^*\"'#+])\1{2,}$")
-FIELD = re.compile(r"^(?::\w[^:]*:|\.\. |>>> |\.\.\. |[|+]|- |\* |#|\d+[.)] |\[\d+\])")
+#: Lists, tables, doctests, fields and comments.
+NO_PROSE = re.compile(r"^(?:\s|:\w[^:]*:|>>> |\.\.\. |[|+]|- |\* |#|\d+[.)] |\[\d+\])")
+DIRECTIVE = re.compile(r"^\.\. ")
 #: A role like :func:`name`, a literal like ``name``, a reference like `name`_ : the text inside.
 MARKUP = re.compile(r"(?::[\w:+-]+:)?(`{1,2})~?\.?([^`]*?)(?: ?<[^<>`]*>)?\1_{0,2}")
 EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2})(\w[^*]*?)\1(?![\w*])")
@@ -42,22 +44,20 @@ def paragraphs(docstring: str) -> Iterator[str]:
 
 
 def _blocks(docstring: str) -> Iterator[list[str]]:
-    """Yield the runs of unindented lines outside of dropped sections."""
-    dropped, block = False, []
+    """Yield the runs of plain lines outside of dropped sections."""
+    dropped, skipping, block = False, False, []
     lines = [*docstring.split("\n"), ""]
     for line, after in zip(lines, [*lines[1:], ""], strict=True):
         heading = _heading(line, after)
-        if heading is not None:
-            dropped = heading in DROPPED
-        elif line and not line[0].isspace() and not UNDERLINE.match(line) and not FIELD.match(line):
+        if not line.strip() or heading or UNDERLINE.match(line) or DIRECTIVE.match(line):
+            if block and not dropped:
+                yield block
+            block, skipping = [], False
+            dropped = heading in DROPPED if heading else dropped
+        elif NO_PROSE.match(line):
+            block, skipping = [], True  # with the line that it belongs to, and what goes on from it
+        elif not skipping:
             block.append(line.strip())
-            continue
-        elif line.strip() and not UNDERLINE.match(line) and block:
-            block = []  # code, a table or a list that the paragraph goes into
-            continue
-        if block and not dropped:
-            yield block
-        block = []
 
 
 def _heading(line: str, after: str) -> str | None:
