@@ -137,6 +137,13 @@ def test_the_error_is_one_line_with_every_reason_and_the_remedy(folders, monkeyp
         assert part in message
 
 
+def test_a_file_without_a_remote_source_is_not_asked_of_the_network():
+    with pytest.raises(
+        DataUnavailable, match=r"cache: no such folder\. Set WAVY_DATA to the absolute path of a folder"
+    ):
+        read_files(PATHS, [])
+
+
 @pytest.mark.parametrize("variable", ["WAVY_DATA", "WAVY_CACHE"])
 def test_a_relative_folder_is_refused(monkeypatch, variable):
     monkeypatch.setenv(variable, "some/folder")
@@ -197,7 +204,8 @@ def test_a_file_being_stored_is_seen_whole_or_not_at_all(folders):
 
 def test_the_table_is_in_the_form_of_sha256sum():
     table = checksums()
-    assert len(table) == 3 * 8 + 2 + 10 + 2 * 4  # Planetoid, LINQS, heterophilous, gnn-benchmark in two forms
+    # Planetoid, LINQS, heterophilous, gnn-benchmark in two forms, texts, a vocabulary
+    assert len(table) == 3 * 8 + 2 + 10 + 2 * 4 + 5 + 1
     for path, digest in table.items():
         assert len(digest) == 64
         int(digest, 16)

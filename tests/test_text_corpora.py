@@ -33,7 +33,7 @@ WIKITEXT = """
  = SMS Zrínyi = 
  
  A ship . 
-"""  # noqa: W291 (as published)
+"""
 
 words = st.lists(st.sampled_from(["a", "B", "c"]), min_size=1, max_size=7).map(" ".join)
 documents = st.lists(st.lists(words, min_size=1, max_size=4).map("\n".join), max_size=12)

@@ -11,7 +11,7 @@ from importlib.metadata import version
 import pytest
 
 from text_kit import document
-from wavy.data.text import SPLITS, load_text
+from wavy.data.text import SPLITS, docstrings, load_text
 from wavy.data.text.docstrings import module_prose
 from wavy.data.text.prose import paragraphs
 
@@ -21,7 +21,7 @@ NUMPY_STYLE = """
 Return the eigenvalues of a matrix, in an order that follows from ``method``.
 
 The *method* is chosen by :func:`numpy.linalg.eig <eig>`, which `LAPACK`_ names so; this takes
-several lines but is one paragraph.
+two lines but is one paragraph.
 
 Parameters
 ----------
@@ -59,13 +59,14 @@ Somebody wrote this paper about eigenvalues of large matrices.
 def test_sentences_stay_and_tables_code_and_lists_go():
     assert list(paragraphs(inspect.cleandoc(NUMPY_STYLE))) == [
         "Return the eigenvalues of a matrix, in an order that follows from method.",
-        "The method is chosen by numpy.linalg.eig, which LAPACK names so; this takes several lines but is one paragraph.",
+        "The method is chosen by numpy.linalg.eig, which LAPACK names so; this takes two lines but is one paragraph.",
         "The algorithm is stable for all matrices that are symmetric:",
     ]
 
 
 def test_sections_of_google_style_go_too():
-    text = "Do what the name says to the graph.\n\nArgs:\n    graph: The graph that it is done to, as a whole.\n\nRaises:\n    No."
+    arguments = "Args:\n    graph: The graph that it is done to, as a whole.\n\nRaises:\n    No."
+    text = f"Do what the name says to the graph.\n\n{arguments}"
     assert list(paragraphs(text)) == ["Do what the name says to the graph."]
 
 
@@ -112,7 +113,7 @@ def test_the_text_is_prose_of_the_first_packages_and_names_the_versions(corpora)
 
 def test_the_splits_share_no_paragraph(corpora):
     found = [[line for text in corpora[split] for line in text.split("\n")] for split in SPLITS]
-    together = sum(found, [])
+    together = [line for lines in found for line in lines]
     assert len(set(together)) == len(together)
     assert all(found)
 
@@ -126,7 +127,6 @@ def test_another_process_reads_the_same_text(corpora):
 
 def test_only_what_the_limit_asks_for_is_read(monkeypatch):
     read = []
-    docstrings = sys.modules["wavy.data.text.docstrings"]  # the package's attribute of this name is the function
     monkeypatch.setattr(docstrings, "module_prose", lambda source: read.append(source) or iter([document(len(read))]))
     monkeypatch.setattr(docstrings, "SHORTEST", 1)
     corpus = load_text("docstrings", "train", 10 * len(document(1)) - 5)

@@ -4,22 +4,21 @@ import logging
 from collections.abc import Callable, Iterable
 
 from wavy.checks import check_choice, check_width
-from wavy.data.text import upstream
+from wavy.data.text import docstrings, enwiki, gutenberg, upstream, wikitext
 from wavy.data.text.corpus import SPLITS, Corpus
-from wavy.data.text.docstrings import docstrings
-from wavy.data.text.enwiki import enwiki
-from wavy.data.text.gutenberg import gutenberg
 from wavy.data.text.splits import limited, split_of, without_repeats
-from wavy.data.text.wikitext import wikitext2
 
 __all__ = ["NAMES", "SPLITS", "Corpus", "load_text"]
 
-Reader = Callable[[], tuple[Iterable[str], str]]
 #: Texts without a split of their own: their repeated paragraphs are dropped, and their documents split by a hash.
-WHOLE: dict[str, Reader] = {"docstrings": docstrings, "enwiki": enwiki, "gutenberg": gutenberg}
+WHOLE: dict[str, Callable[[], tuple[Iterable[str], str]]] = {
+    "docstrings": docstrings.read_docstrings,
+    "enwiki": enwiki.read_enwiki,
+    "gutenberg": gutenberg.read_gutenberg,
+}
 #: Texts with a split of their own, or too long for more than one look at a document.
 BY_SPLIT = {
-    "wikitext2": wikitext2,
+    "wikitext2": wikitext.read_wikitext2,
     "wikipedia+bookcorpus": upstream.wikipedia_and_bookcorpus,
     "openwebtext": upstream.openwebtext,
 }

@@ -31,7 +31,7 @@ LEFT_OUT = frozenset({"tests", "test", "testing", "_testing", "_vendor", "extern
 SHORTEST = 300  # characters; a module with less prose is no document
 
 
-def docstrings() -> tuple[Iterator[str], str]:
+def read_docstrings() -> tuple[Iterator[str], str]:
     """Read the modules one after the other, each when it is asked for.
 
     Returns:

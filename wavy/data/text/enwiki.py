@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from wavy.data.text.raw import read_xz
 
 
-def enwiki() -> tuple[Iterator[str], str]:
+def read_enwiki() -> tuple[Iterator[str], str]:
     """Read the articles, title first, one paragraph a line; a few lines keep stray markup.
 
     Returns:

@@ -14,7 +14,7 @@ CHAPTER = re.compile(r"^(?:CHAPTER|Chapter|BOOK|VOLUME|[IVXLC]+ \.)(?: |$)")
 SHORTEST = 1000  # characters; a shorter piece (a title, a line of the contents) goes with the next
 
 
-def gutenberg() -> tuple[Iterator[str], str]:
+def read_gutenberg() -> tuple[Iterator[str], str]:
     """Read the chapters, one sentence a line.
 
     Returns:

@@ -92,14 +92,15 @@ def _train(corpus: Iterable[str], vocab_size: int) -> list[str]:
 
 
 def _characters(tokenizer: Tokenizer, documents: list[str]) -> tuple[list[str], list[str]]:
-    """Return the most frequent characters, sorted, and those of them that occur within words, with their prefix."""
-    words: Counter[str] = Counter()
-    for document in documents:
-        text = tokenizer.normalizer.normalize_str(document)
-        words.update(word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(text))
+    """Return the most frequent characters, sorted, and with their prefix those that can stand within a word."""
     counts: Counter[str] = Counter()
-    for word, count in words.items():
-        counts.update(dict.fromkeys(word, count))
-    first = sorted(sorted(counts, key=lambda character: (-counts[character], character))[:ALPHABET])
-    within = {character for word in words for character in word[1:]}
-    return first, [PREFIX + character for character in first if character in within]
+    for document in documents:
+        counts.update(tokenizer.normalizer.normalize_str(document))
+    seen = sorted((character for character in counts if not character.isspace()), key=lambda c: (-counts[c], c))
+    first = sorted(seen[:ALPHABET])
+    return first, [PREFIX + character for character in first if _joins(tokenizer, character)]
+
+
+def _joins(tokenizer: Tokenizer, character: str) -> bool:
+    text = tokenizer.normalizer.normalize_str(f"a{character}a")
+    return len(tokenizer.pre_tokenizer.pre_tokenize_str(text)) == 1

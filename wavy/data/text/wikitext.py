@@ -26,7 +26,7 @@ JOINER = re.compile(r" @([-,.])@ ")
 log = logging.getLogger("wavy.data")
 
 
-def wikitext2(split: str) -> tuple[Iterator[str], str]:
+def read_wikitext2(split: str) -> tuple[Iterator[str], str]:
     """Read a split: the checked file, or else the data set of the package ``datasets``, which checks its own files.
 
     Returns:
