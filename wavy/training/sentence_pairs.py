@@ -26,7 +26,7 @@ SHORT_SHARE = 0.1  # of sequences that aim at a random shorter length, so that f
 RANDOM_SHARE = 0.5
 END = re.compile(r"(?<=[.!?])\s+(?=[\"'(`]*\s*[A-Z])")
 
-#: A sentence's token ids.
+# Token ids.
 Sentence = list[int]
 
 
@@ -36,11 +36,11 @@ class SentencePairs:
 
     #: (n, L) int64 token ids.
     input_ids: Tensor
-    #: (n, L) int64: 0 up to the first [SEP], 1 for B and the second, 0 for padding.
+    #: (n, L) int64, 0 up to the first [SEP], 1 for B and the second, 0 for padding.
     token_type_ids: Tensor
-    #: (n, L) int64: 1 but for padding.
+    #: (n, L) int64, 1 but for padding.
     attention_mask: Tensor
-    #: (n,) int64: 0 where B follows A, 1 where it is from another document.
+    #: (n,) int64, 0 where B follows A, 1 where it is from another document.
     next_sentence_label: Tensor
 
 

@@ -31,7 +31,8 @@ log = logging.getLogger("wavy.data")
 def load_text(name: str, split: str = "train", limit: int | None = None) -> Corpus:
     """Load a split of a text.
 
-    * "docstrings": prose of the installed scientific packages; needs no data. Its text follows from their versions.
+    * "docstrings": prose of the installed scientific packages; needs no data. Its text follows from their versions:
+      ``Corpus.digest`` tells whether it is the same. All of it takes half a minute to read, so set a limit.
     * "wikitext2": Wikipedia, with the benchmark's split; $WAVY_DATA, the cache, or the package ``datasets``.
     * "enwiki": a sample of Wikipedia; "gutenberg": eleven books, a document a chapter. $WAVY_DATA or the cache.
     * "wikipedia+bookcorpus", "openwebtext": streamed by the package ``datasets``, for training at full scale.

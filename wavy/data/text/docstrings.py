@@ -36,9 +36,6 @@ def read_docstrings() -> tuple[Iterator[str], str]:
 
     Returns:
         The documents, one paragraph a line; and the packages with their versions.
-
-    Raises:
-        DataUnavailable: Never; the packages come with wavy.
     """
     source = ", ".join(f"{name} {version(name)}" for name in PACKAGES.values())
     return _documents(), f"docstrings of {source}"

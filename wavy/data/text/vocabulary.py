@@ -13,7 +13,7 @@ from wavy.data.sources import DataUnavailable
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from transformers import BertTokenizerFast
+    from transformers import PreTrainedTokenizerBase
 
 BERT = "vocab/bert-base-uncased-vocab.txt"
 BERT_SIZE = 30_522
@@ -23,8 +23,8 @@ PREFIX = "##"  # of pieces that go on a word
 ALPHABET = 1000
 
 
-def wordpiece(corpus: Iterable[str] | None = None, vocab_size: int = BERT_SIZE) -> BertTokenizerFast:
-    """Return an uncased WordPiece tokenizer of ``transformers``.
+def wordpiece(corpus: Iterable[str] | None = None, vocab_size: int = BERT_SIZE) -> PreTrainedTokenizerBase:
+    """Return an uncased WordPiece tokenizer, ``BertTokenizerFast`` of ``transformers``.
 
     It lower-cases, strips accents, and parts words at spaces, punctuation and Chinese characters, as BERT does. The
     same corpus always gives the same vocabulary.
