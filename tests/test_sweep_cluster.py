@@ -60,15 +60,21 @@ def test_a_run_that_kills_its_workers_has_failed_and_the_others_wait_for_a_new_o
     assert sorted(seeds(tmp_path / "rows.jsonl")) == [0, 2, 3]
 
 
-@pytest.mark.parametrize("lost", ["scheduler", "worker"])
+@pytest.mark.parametrize("lost", ["scheduler", "scheduler that hangs", "worker"])
 def test_a_lost_cluster_ends_the_sweep_and_the_rows_stand(dask, tmp_path, traces, monkeypatch, lost):
     monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 1)
-    lost_process = {"worker": dask.worker(), "scheduler": dask.scheduler}[lost]
+    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 5)
+    worker = dask.worker()
+    lost_process = worker if lost == "worker" else dask.scheduler
+    fate = signal.SIGSTOP if lost.endswith("hangs") else signal.SIGKILL
     runs = [FakeRun(seed=seed, seconds=0.2, folder=str(traces)) for seed in range(100)]
-    loses = threading.Thread(target=lambda: (until(lambda: seeds(tmp_path / "rows.jsonl")), lost_process.kill()))
+    loses = threading.Thread(
+        target=lambda: (until(lambda: seeds(tmp_path / "rows.jsonl")), os.kill(lost_process.pid, fate))
+    )
     loses.start()
     with pytest.raises(
-        ValueError, match=r"^cluster: (the scheduler at \S+ is gone|no worker .* for 1 s); the rows so far"
+        ValueError,
+        match=r"^cluster: (the scheduler at \S+ is gone or does not answer|no worker .* for 1 s); the rows so far",
     ):
         do(dask.address, runs, tmp_path / "rows.jsonl")
     loses.join()

@@ -13,7 +13,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
@@ -32,6 +32,8 @@ CONNECT_SECONDS = 5
 PATIENCE_SECONDS = 600
 #: How often to look for workers that have come or gone.
 POLL_SECONDS = 1
+#: How long a scheduler may take for an answer once runs have begun.
+ANSWER_SECONDS = 120
 
 
 def _digest(folder: Path) -> str:
@@ -79,10 +81,10 @@ class Cluster:
                         return
                     for future in _ended(under_way):
                         yield _outcome(future, under_way.pop(future))
-            except (CancelledError, OSError):
-                raise ValueError(f"cluster: the scheduler at {self.address} is gone; the rows so far stand") from None
-            finally:
-                client.cancel(list(under_way))
+            except (CancelledError, OSError):  # a timeout is an OSError
+                raise ValueError(
+                    f"cluster: the scheduler at {self.address} is gone or does not answer; the rows so far stand"
+                ) from None
 
     def _check(self, client: Client, call: Call, do: Do) -> None:
         try:
@@ -95,7 +97,7 @@ class Cluster:
         self._seen = time.monotonic()
 
     def _count_workers(self, client: Client) -> None:
-        threads = client.nthreads()
+        threads = client.sync(client.scheduler.ncores, callback_timeout=ANSWER_SECONDS)  # nthreads would wait for ever
         for worker, number in threads.items():
             # Runs side by side in one process would draw from the same random numbers.
             if number > 1:
@@ -113,8 +115,11 @@ def _connected(address: str) -> Iterator[Client]:
         client = Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         raise ValueError(f"cluster: no scheduler answers at {address} ({error}); start one: dask scheduler") from None
-    with client:
+    try:
         yield client
+    finally:
+        with suppress(OSError):
+            client.close(timeout=CONNECT_SECONDS)
 
 
 def _by_value(code: str) -> Call:
