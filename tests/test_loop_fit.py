@@ -76,8 +76,10 @@ def test_workers_and_evaluations_change_nothing():
     assert other.evaluations["step"].tolist() == [2, 4, 6]
 
 
-def test_seeds_change_order_and_dropout():
-    assert losses(train(model=net(0.3))) == losses(train(model=net(0.3)))
+def test_seeds_alone_decide_about_order_and_dropout():
+    first, second = net(0.3), net(0.3)
+    torch.rand(3)
+    assert losses(train(model=first)) == losses(train(model=second))
     one, other = (losses(train(model=net(0.3), seed=seed, batch_size=37)) for seed in (0, 1))
     assert one != other
 
@@ -90,6 +92,26 @@ def test_evaluation_is_over_all_examples_in_eval_mode():
     measured = found.evaluations.iloc[-1]
     assert measured["accuracy"] == pytest.approx((logits.argmax(1) == labels).double().mean().item())
     assert measured["loss"] == pytest.approx(F.cross_entropy(logits, labels).item(), rel=1e-6)
+
+
+class Drawn(ClassTask):
+    """Measures the mean of what the examples hold."""
+
+    def outputs(self, model, batch):
+        return {"input": batch["input"]}
+
+    def metrics(self, outputs):
+        return {"mean": outputs["input"].mean().item()}
+
+
+def test_each_evaluation_draws_the_same_whatever_the_seed():
+    noisy = Points(9, noise=True)
+    found = [train(Setup(evaluate_every=3), task=Drawn(), validation=noisy, seed=seed) for seed in (0, 1)]
+    assert len({mean for run in found for mean in run.evaluations["mean"]}) == 1
+
+
+def test_the_model_is_left_in_eval_mode():
+    assert not train().model.training
 
 
 def test_half_precision_is_near_single():

@@ -76,5 +76,5 @@ def evaluate(
     for batch in batches:
         outputs = task.outputs(model, to_device(accelerator, batch))
         for name, values in outputs.items():
-            gathered.setdefault(name, []).append(accelerator.gather(values.contiguous()).cpu())
+            gathered.setdefault(name, []).append(accelerator.gather(values.to(accelerator.device).contiguous()).cpu())
     return task.metrics({name: torch.cat(values)[: len(examples)] for name, values in gathered.items()})
