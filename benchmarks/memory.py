@@ -6,13 +6,12 @@ gradients, and the optimiser's moments.
 
 from __future__ import annotations
 
-import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
 
 from benchmarks import allocator, models
+from benchmarks.peak import peak, reset_peak, resident
 from benchmarks.rows import ROOT, write
 from wavy.dynamics import KINDS
 
@@ -45,10 +44,11 @@ def added_bytes(case: models.Case, kind: str) -> int:
     """Bytes that some training steps add at their peak to this process."""
     batch, model = case.inputs(case.batch), models.build(case, kind)
     step = models.training_step(case, model, batch)
-    before = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    reset_peak()
+    before = resident()
     for _ in range(STEPS):
         step()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+    return peak() - before
 
 
 if __name__ == "__main__":

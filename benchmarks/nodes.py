@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.allocator import KEEPING, returning_environment
+from benchmarks.peak import peak, reset_peak, resident
 from benchmarks.rows import ROOT, THREADS, write
 from wavy.hosts.difformer import DIFFormer
 
@@ -73,7 +74,8 @@ def measure(count: int, repeats: int) -> dict[str, object]:
     resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
     training_step(*inputs(100))()  # loads what is loaded late
     given = inputs(count)
-    before = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    reset_peak()
+    before = resident()
     step = training_step(*given)
     step()  # completes the preparation of the graph
     seconds = []
@@ -81,8 +83,7 @@ def measure(count: int, repeats: int) -> dict[str, object]:
         start = time.perf_counter()
         step()
         seconds.append(time.perf_counter() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"seconds": seconds, "bytes": peak - before, "peak": peak}
+    return {"seconds": seconds, "bytes": peak() - before, "peak": peak()}
 
 
 def inputs(count: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import resource
 import subprocess
 import sys
 import time
@@ -14,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.allocator import default_environment
+from benchmarks.peak import peak, reset_peak, resident
 from benchmarks.rows import ROOT, write
 from wavy.diagnostics import layer_profile
 
@@ -51,14 +50,14 @@ def measure(count: int, repeats: int) -> dict[str, object]:
     """Seconds a layer, one a repeat, and bytes added at the peak, in states."""
     model, x = Copies(), torch.randn(count, WIDTH, generator=torch.Generator().manual_seed(0))
     layer_profile(model, x[:8])  # loads what is loaded late
-    before = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    reset_peak()
+    before = resident()
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
         layer_profile(model, x)
         seconds.append((time.perf_counter() - start) / len(model.layers))
-    added = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
-    return {"seconds": seconds, "bytes": max(0, added) / (x.numel() * x.element_size())}
+    return {"seconds": seconds, "bytes": (peak() - before) / (x.numel() * x.element_size())}
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ pytest.importorskip("transformers")
 
 from benchmarks import allocator, epoch, imports, memory, nodes, rows, speed, tokens, ways
 from benchmarks.models import CASES, TINY, build
+from benchmarks.peak import peak, reset_peak, resident
 from benchmarks.published import PublishedDIFFormer
 from wavy import official
 from wavy.dynamics import KINDS
@@ -156,3 +157,11 @@ def test_nodes_are_measured_in_processes_of_their_own(monkeypatch):
         (500, "s", 500), (500, "bytes a node", 500), (1000, "s", 1000), (1000, "bytes a node", 1000)
     ]  # fmt: skip
     assert [time_slope["value"], memory_slope["value"]] == pytest.approx([1, 2])
+
+
+def test_an_earlier_peak_does_not_hide_a_small_one():
+    torch.ones(2**26)  # 256 MiB, and away again
+    reset_peak()
+    before = resident()
+    held = torch.ones(2**23)
+    assert 0.9 * held.nbytes < peak() - before < 2 * held.nbytes

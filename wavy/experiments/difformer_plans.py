@@ -99,9 +99,11 @@ def confirm() -> list[DifformerRun]:
     """Settings in which the search or the signal ratio puts the light wave ahead, or level; five seeds each."""
     raw = OPEN_CHOICES["raw features"] | {"depth": 20, "tau": 0.2}
     mean = OPEN_CHOICES["row-stochastic operator"] | {"depth": 20, "tau": 0.5}
+    short = mean | {"tau": 0.2}
     sides = [
         *(("diffusion", mean), ("light", mean | LAMBDA_CHOICES["lambda 0.9"]), ("light", mean)),
         *(("diffusion", raw), ("light", raw | LAMBDA_CHOICES["theta -8"]), ("light", raw)),
+        *(("diffusion", short), ("light", short | LAMBDA_CHOICES["theta -4"])),
     ]
     return [run(kind, seed=seed, **choice) for seed in FIVE_SEEDS for kind, choice in sides]
 
