@@ -56,6 +56,25 @@ def test_a_block_is_residual_then_mlp_and_its_derivative(host, kind):
     assert torch.allclose(block(given_pair), x, atol=1e-12)
 
 
+@velocity_kinds
+@blocks
+def test_without_a_velocity_mlp_the_velocity_passes_the_mlp_as_it_is(host, kind):
+    block, whole = make(host, kind, velocity_mlp=False), make(host, kind)
+    x, velocity = pair(kind, 2, 5, 6)
+    state_after, kept = block((x, velocity))
+    gamma = gammas(block)[0]
+    assert torch.equal(kept, block.residual(x, block.featscale(block.attn(block.norm1(x))), velocity, gamma)[1])
+    assert torch.equal(state_after, whole((x, velocity))[0])
+    assert not torch.allclose(kept, whole((x, velocity))[1])
+
+
+@pytest.mark.parametrize("kind", ["diffusion", "light", "mix_light"])
+@blocks
+def test_a_kind_without_velocity_has_no_velocity_mlp_to_leave_out(host, kind):
+    with pytest.raises(ValueError, match=f"velocity_mlp: found False for '{kind}', allowed True"):
+        make(host, kind, velocity_mlp=False)
+
+
 @kinds
 @blocks
 def test_layer_scale_of_zero_starts_every_kind_as_the_identity(host, kind):

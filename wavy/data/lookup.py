@@ -40,7 +40,7 @@ def read_files(
     """
     data_root, cache_root = folder_from_env("WAVY_DATA"), cache_folder()
     cached = Folder("cache", cache_root)
-    search = _Search(paths, instead)
+    search = _Search(paths, instead, has_remote=bool(sources))
     if data_root is None:
         search.note(logging.DEBUG, "$WAVY_DATA: not set")
     else:
@@ -58,7 +58,8 @@ def read_files(
 class _Search:
     """What was found, where, and why places fell short."""
 
-    def __init__(self, paths: Sequence[str], instead: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], instead: Sequence[str], has_remote: bool) -> None:
+        self.has_remote = has_remote
         self.alternatives = [group for group in (paths, instead) if group]
         self.expected = {path: checksums()[path] for group in self.alternatives for path in group}
         self.found: dict[str, tuple[bytes, str]] = {}  # path -> content, label of the source
@@ -98,10 +99,10 @@ class _Search:
             labels = dict.fromkeys(self.found[path][1] for path in group)
             return {path: self.found[path][0] for path in group}, " + ".join(labels)
         missing = [path for path in self.alternatives[0] if path not in self.found]
+        advice = "Connect to the network and try again, or set" if self.has_remote else "Set"
         raise DataUnavailable(
             f"{missing[0]} ({len(missing)} of {len(self.alternatives[0])} files missing) could not be had: "
-            f"{'; '.join(self.reasons)}. Connect to the network and try again, or set WAVY_DATA to the absolute path "
-            "of a folder that holds it."
+            f"{'; '.join(self.reasons)}. {advice} WAVY_DATA to the absolute path of a folder that holds it."
         )
 
 

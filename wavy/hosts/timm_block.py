@@ -13,7 +13,7 @@ from wavy.layers import Pair
 from wavy.residual import Residual
 
 #: The arguments that a wavy block has and timm's has not.
-WAVE_ARGUMENTS = ("residual", "tau", "theta_init", "form", "featscale", "attnscale")
+WAVE_ARGUMENTS = ("residual", "tau", "theta_init", "form", "featscale", "attnscale", "velocity_mlp")
 
 
 class WavyTimmBlock:
@@ -30,6 +30,7 @@ class WavyTimmBlock:
         residual, tau, theta_init, form: see :class:`wavy.residual.Residual`.
         featscale: scale attention's output (:class:`wavy.hosts.scales.FeatScale`).
         attnscale: scale attention itself (:func:`wavy.hosts.scales.scale_heads`).
+        velocity_mlp: let a velocity pass the mlp, as FFN_v; without it the mlp changes the state alone.
         **kwargs: those of timm's block.
 
     Shapes:
@@ -40,6 +41,7 @@ class WavyTimmBlock:
     """
 
     last = False
+    velocity_mlp = True
 
     def __init__(
         self,
@@ -51,12 +53,16 @@ class WavyTimmBlock:
         form: str = "stock",
         featscale: bool = False,
         attnscale: bool = False,
+        velocity_mlp: bool = True,
         **kwargs: object,
     ) -> None:
         check_choice("residual", residual, KINDS)
         super().__init__(dim, *args, **kwargs)
         like = next(self.parameters())
         self.set_residual(Residual(dim, residual, tau, theta_init, form).to(like))
+        if not (velocity_mlp or self.residual.carries_velocity):
+            raise ValueError(f"velocity_mlp: found False for {residual!r}, allowed True: it has no velocity")
+        self.velocity_mlp = velocity_mlp
         self.featscale = FeatScale(dim).to(like) if featscale else None
         if attnscale:
             self.scale_attention()
@@ -99,7 +105,7 @@ class WavyTimmBlock:
 
     def _mlp_step(self, x: Tensor, memory: Tensor | None) -> Tensor | Pair:
         gamma, drop_path = self._branches()[1]
-        if self.residual.carries_velocity and not self.last:
+        if self.residual.carries_velocity and self.velocity_mlp and not self.last:
             dx, dv = mlp_pair(self.mlp, *norm_pair(self.norm2, x, memory))
             mask = path_mask(drop_path, x)
             return x + _times(dx, gamma, mask), memory + _times(dv, gamma, mask)

@@ -1,0 +1,93 @@
+"""Two processes do what one does: DDP on the CPU, started by torch's own launcher."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("accelerate")
+pytest.importorskip("timm")
+pytest.importorskip("transformers")
+
+import loop_processes
+
+pytestmark = pytest.mark.skipif(
+    not (torch.distributed.is_available() and torch.distributed.is_gloo_available()), reason="torch has no gloo here"
+)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """What each of two processes found."""
+    folder = tmp_path_factory.mktemp("processes")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--master-addr=127.0.0.1"]
+    command = [sys.executable, *launcher, f"--master-port={port}", loop_processes.__file__, str(folder)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
+
+
+def _near(both, name, alone):
+    """Compare a run of the two processes with one of this process."""
+    one = loop_processes.found(loop_processes.ALIKE[alone])
+    for history, evaluations, weights in (found[name] for found in both):
+        assert np.allclose(history, one[0], rtol=1e-4)
+        assert np.allclose(evaluations, one[1], rtol=1e-4)
+        assert torch.allclose(weights, one[2], atol=2e-5)
+
+
+@pytest.mark.parametrize("name", loop_processes.ALIKE)
+def test_two_processes_find_what_one_finds(both, name):
+    _near(both, name, name)
+
+
+@pytest.mark.parametrize("name", loop_processes.ALIKE)
+def test_both_processes_end_with_the_same(both, name):
+    assert all(np.array_equal(one, other) for one, other in zip(both[0][name], both[1][name], strict=True))
+
+
+def test_evaluation_takes_each_example_once_and_in_order(both):
+    points = loop_processes.Points(23)
+    expected = sum(place * points.x[place, 0].item() for place in range(23))
+    for _, evaluations, _ in (found["evaluation"] for found in both):
+        assert np.allclose(evaluations, [[6, 23, expected]])
+
+
+def test_both_processes_go_on_bit_for_bit(both):
+    assert [found["resumed"] for found in both] == [True, True]
+
+
+def test_sharded_weights_learn_the_same(both):
+    if "sharded" not in both[0]:
+        pytest.skip("this version of accelerate has no FSDP 2")
+    _near(both, "sharded", "deit light, checkpointed")
+    assert [found["sharded resumed"] for found in both] == [True, True]
+
+
+def test_what_one_process_finds_ends_both(both):
+    first, second = (found["spoiled"] for found in both)
+    assert first == second
+    assert "found loss nan" in first
+
+
+def test_a_batch_that_cannot_be_shared_is_refused(both):
+    assert {found["uneven"] for found in both} == {"batch_size: found 7, allowed a multiple of the 2 processes"}
+
+
+def test_checkpoints_that_one_process_does_not_see_are_noticed(both):
+    expected = "folder: found checkpoints of steps [3, 0] by process, allowed a folder that all see"
+    assert {found["apart"] for found in both} == {expected}
+
+
+def test_one_process_reports(both):
+    assert [len(found["lines"]) for found in both] == [1, 0]
