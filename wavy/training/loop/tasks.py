@@ -8,8 +8,7 @@ from typing import Any, Protocol
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-#: Label of a token that is not counted.
-IGNORED = -100
+from wavy.training.masking import IGNORED
 
 Batch = Mapping[str, Any]
 Measure = Callable[[Tensor, Tensor], dict[str, float]]
