@@ -177,5 +177,5 @@ def test_without_the_package_the_error_says_what_to_install(folder, monkeypatch)
     monkeypatch.setitem(sys.modules, "ogb", None)
     monkeypatch.delitem(sys.modules, "ogb.io.read_graph_raw", raising=False)
     monkeypatch.delitem(sys.modules, "ogb.io", raising=False)
-    with pytest.raises(DataUnavailable, match=r"^ogbn-arxiv needs the package ogb .*: pip install 'wavy\[ogb\]'$"):
+    with pytest.raises(DataUnavailable, match=r'^the package ogb is missing; .* "wavy\[ogb\]"$'):
         load_graph("ogbn-arxiv")

@@ -26,6 +26,7 @@ from torch_geometric.utils import index_to_mask, scatter
 
 from wavy.data.cache import cache_folder, folder_from_env, one_at_a_time
 from wavy.data.edges import simple_undirected
+from wavy.data.extras import require
 from wavy.data.sources import DataUnavailable, Download
 
 #: Name -> the folder that the package ``ogb`` keeps the graph in, here below ``ogb/`` in $WAVY_DATA or the cache.
@@ -124,13 +125,10 @@ def _float(features: np.ndarray) -> torch.Tensor:
 
 def _reader(name: str) -> tuple[Callable[..., list[dict]], Mapping[str, str]]:
     """The reader of tables of the package ``ogb``, and what that knows about a graph."""
-    try:
-        with without_module("outdated"):  # with it, importing ogb would ask the network for ogb's newest version
-            from ogb.io.read_graph_raw import read_csv_graph_raw  # noqa: PLC0415
-    except ImportError as error:
-        raise DataUnavailable(f"{name} needs the package ogb ({error}): pip install 'wavy[ogb]'") from error
+    with without_module("outdated"):  # with it, importing ogb would ask the network for ogb's newest version
+        reader = require("ogb.io.read_graph_raw", "ogb").read_csv_graph_raw
     with importlib.resources.files("ogb").joinpath("nodeproppred/master.csv").open() as file:
-        return read_csv_graph_raw, pd.read_csv(file, index_col=0, keep_default_na=False)[name]
+        return reader, pd.read_csv(file, index_col=0, keep_default_na=False)[name]
 
 
 @contextlib.contextmanager
