@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import platform
 import subprocess
 from collections.abc import Iterable
@@ -86,7 +87,9 @@ def to_frame(rows: list[Row]) -> pd.DataFrame:
 
 
 def revision(*folders: Path) -> str:
-    """The commit of the code on disk, ``-dirty`` where a folder differs from it, ``unknown`` outside a checkout.
+    """The commit of the code on disk, ``-dirty`` where a folder differs from it.
+
+    Outside a checkout it is what $WAVY_REVISION says, for copies that are sent to another machine, or ``unknown``.
 
     Args:
         folders: what counts as the code, all in one checkout.
@@ -96,7 +99,7 @@ def revision(*folders: Path) -> str:
         changed = _git(folders[0], "status", "--porcelain", "--", *map(str, folders))
         return f"{commit}-dirty" if changed else commit
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+        return os.environ.get("WAVY_REVISION", "unknown")
 
 
 def _git(folder: Path, *words: str) -> str:
