@@ -124,7 +124,7 @@ def test_a_plan_leaves_rows_notebooks_and_logs(tmp_path):
     for folder in ("notebooks", "results"):
         (tmp_path / folder).mkdir()
     (tmp_path / "notebooks" / "transformer.md").write_text("a notebook\n")
-    plan = Small("quick", "cpu", 1.0, 1, ("transformer",), root=tmp_path)
+    plan = Small("quick", "cpu", 20.0, 1, ("transformer",), root=tmp_path)
     ends = studies.run_plan(plan, Layout(tmp_path / "notebooks"), tmp_path / "out")
     assert ends == {"sweep-transformer": "done", "notebook-transformer": "done"}
     with tarfile.open(tmp_path / "out" / ROWS) as archive:
