@@ -16,6 +16,7 @@ import pytest
 from wavy import results, rowfile
 from wavy.companion.gpu import NOTEBOOKS, ROWS, bundle, machine, parcel, processes, studies
 from wavy.companion.paths import CompanionError, Layout
+from wavy.experiments import EXPERIMENTS
 from wavy.experiments.transformer import TransformerRun
 
 
@@ -132,6 +133,13 @@ def test_a_plan_leaves_rows_notebooks_and_logs(tmp_path):
     with tarfile.open(tmp_path / "out" / NOTEBOOKS) as archive:
         assert archive.getnames() == ["transformer.ipynb"]
     assert {path.name for path in (tmp_path / "out").glob("*.log")} == {f"{name}.log" for name in ends}
+
+
+def test_every_experiment_that_a_scale_has_is_run_at_it():
+    assert {"difformer", "remedies"} <= set(studies.with_scale("gpu"))
+    assert "signal" not in studies.with_scale("quick")
+    for name in studies.with_scale("gpu"):
+        assert EXPERIMENTS[name](scale="gpu", device="cuda").runs()
 
 
 def test_the_commands_are_those_of_the_console():

@@ -18,6 +18,7 @@ from wavy.companion.gpu import NOTEBOOKS, ROWS
 from wavy.companion.gpu.parcel import new_rows, pack, standing
 from wavy.companion.gpu.processes import run_side_by_side
 from wavy.companion.paths import Layout
+from wavy.experiments import EXPERIMENTS
 from wavy.training.runners import RUNNERS
 
 #: Share of the time for the sweeps; the notebooks get what is left.
@@ -85,6 +86,11 @@ def run_plan(plan: Plan, layout: Layout, out: Path) -> dict[str, str]:
     return ends
 
 
+def with_scale(scale: str) -> list[str]:
+    """The experiments that have runs at a scale."""
+    return [name for name in RUNNERS if scale in EXPERIMENTS[name].scales]
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Read the arguments, run the plan, and say in one line what became of each command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -93,9 +99,10 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=3, help="processes of each sweep")
     parser.add_argument("--scale", default="gpu")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--experiments", nargs="+", choices=sorted(RUNNERS), default=sorted(RUNNERS))
+    parser.add_argument("--experiments", nargs="+", choices=sorted(RUNNERS), help="default all that have the scale")
     given = parser.parse_args(words)
-    plan = Plan(given.scale, given.device, given.minutes, given.jobs, tuple(given.experiments))
+    experiments = tuple(given.experiments or with_scale(given.scale))
+    plan = Plan(given.scale, given.device, given.minutes, given.jobs, experiments)
     ends = run_plan(plan, Layout.find(), given.out)
     for name, end in ends.items():
         print(f"{name}: {end}")
