@@ -31,5 +31,13 @@ def test_a_package_that_lacks_another_is_not_called_missing(tmp_path, monkeypatc
     assert not isinstance(caught.value, MissingPackage)
 
 
+def test_a_package_that_lacks_a_module_of_its_own_is_not_called_missing():
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'xml\.nowhere'") as caught:
+        require("xml.nowhere", "hosts")
+    assert not isinstance(caught.value, MissingPackage)
+    with pytest.raises(DataUnavailable, match=r"^No module named 'xml\.nowhere'$"):
+        require_for_data("xml.nowhere", "hosts")
+
+
 def test_a_module_of_a_package_is_returned():
     assert require("xml.dom", "hosts") is sys.modules["xml.dom"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from importlib.util import find_spec
 from types import ModuleType
 
 
@@ -24,8 +25,8 @@ def require(package: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != name:
-            raise  # the package is there, and lacks another
+        if (error.name or "").partition(".")[0] != name or find_spec(name):
+            raise  # the package is there, and lacks a part or another package
         raise MissingPackage(
             f'the package {name} is missing; install the extra: pip install "wavy[{extra}]"', name=name
         ) from None
