@@ -23,8 +23,8 @@ from wavy.training.runners import RUNNERS
 
 #: Share of the time for the sweeps; the notebooks get what is left.
 SWEEPS = 0.6
-#: Part of the first stage after which no new run is started.
-LAST_START = 0.8
+#: Part of a stage after which no new run is started.
+LAST_START = 0.6
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,15 @@ class Plan:
 
     def sweep(self, experiment: str) -> list[str]:
         """The command of a sweep."""
-        last = self.minutes * SWEEPS * LAST_START
-        return [*self._wavy("sweep", experiment), "--jobs", str(self.jobs), "--minutes", f"{last:g}"]
+        return [*self._wavy("sweep", experiment, SWEEPS), "--jobs", str(self.jobs)]
 
     def notebook(self, name: str, output: Path) -> list[str]:
-        """The command that executes a notebook."""
-        return [*self._wavy("run", name), "--output", str(output)]
+        """The command that executes a notebook, with the runs that are still missing if there is time for them."""
+        return [*self._wavy("run", name, 1 - SWEEPS), "--output", str(output)]
 
-    def _wavy(self, command: str, name: str) -> list[str]:
-        settings = ["-p", f"scale={self.scale}", "-p", f"device={self.device}"]
+    def _wavy(self, command: str, name: str, share: float) -> list[str]:
+        values = {"scale": self.scale, "device": self.device, "minutes": f"{self.minutes * share * LAST_START:g}"}
+        settings = [word for key, value in values.items() for word in ("-p", f"{key}={value}")]
         return [sys.executable, "-m", "wavy", command, name, *settings]
 
 
