@@ -7,7 +7,7 @@ import pandas as pd
 
 #: The share of the way from guessing to the shallow model's training accuracy that counts as trained.
 HALF = 0.5
-#: On Cora: seven classes with equally many training nodes, all of which two layers fit.
+#: For Cora, which has seven classes with equally many training nodes, all of which two layers fit.
 CORA = {"guess": 1 / 7, "shallow": 1.0}
 
 
