@@ -1,4 +1,8 @@
-"""Measurements as rows: one JSON object a line, with all that is needed to judge and repeat it."""
+"""Measurements as rows: one JSON object a line, with all that is needed to judge and repeat it.
+
+Among the rows of ``epoch``, ``accuracy`` and ``nodes``, those after the first of a run name a commit that ends in
+``-dirty``: when they were written, the file of rows itself still counted as changed code.
+"""
 
 from __future__ import annotations
 
