@@ -93,10 +93,10 @@ PAPER_PLANS = {
 
 #: What each scale means where a parameter is ``None``.
 SCALES = {
-    "quick": {"plans": ("kinds",)},
-    "cpu": {"plans": tuple(PLANS)},
-    "gpu": {"plans": ("kinds", "parts")},
-    "paper": {"plans": ("kinds", "parts", "mixes", "cait")},
+    "quick": {"plans": ("kinds",), "residuals": SIDES},
+    "cpu": {"plans": tuple(PLANS), "residuals": None},
+    "gpu": {"plans": ("kinds", "parts"), "residuals": None},
+    "paper": {"plans": ("kinds", "parts", "mixes", "cait"), "residuals": None},
 }
 
 
@@ -119,19 +119,20 @@ class DeitStudy(Study):
     @model_validator(mode="after")
     def _some_run(self) -> Self:
         if not self.runs():
-            raise ValueError(f"residuals: found {', '.join(self.residuals)}, allowed some of {self.chosen('plans')}")
+            plans = ", ".join(self.chosen("plans"))
+            raise ValueError(f"residuals: found {', '.join(self.residuals)}, allowed those of the plans {plans}")
         return self
 
     def runs(self) -> list[DeitRun]:
         """The runs of the study: plan by plan, and in each seeds outermost, so that whole comparisons stand early."""
-        budget = {} if self.epochs is None else {"epochs": self.epochs}
+        only, budget = self.chosen("residuals"), {} if self.epochs is None else {"epochs": self.epochs}
         return list(
             dict.fromkeys(
                 deit_run(self.scale, **(cell | budget), seed=seed)
                 for plan in self._plans()
                 for seed in self._seeds(plan)
                 for cell in plan.cells
-                if self.residuals is None or cell.get("residual", "diffusion") in self.residuals
+                if only is None or cell.get("residual", "diffusion") in only
             )
         )
 

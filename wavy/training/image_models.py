@@ -7,7 +7,6 @@ from torch import nn
 
 from wavy.experiments.deit_run import KINDS, DeitRun
 from wavy.loading.timm_models import timm_with_wavy
-from wavy.remedies.vision import build_vision_remedy
 
 #: timm's name of each model; all its sizes are the run's.
 NAMES = {"deit": "wavy_deit_tiny_patch16_224", "cait": "wavy_cait_xxs24_224"}
@@ -36,5 +35,7 @@ def build_image_model(run: DeitRun, num_classes: int, size: int) -> nn.Module:
             options |= {"featscale": run.featscale, "velocity_mlp": run.velocity_mlp}
             model = timm_with_wavy().create_model(NAMES[run.model], depth=run.depth, **options)
         else:
+            from wavy.remedies.vision import build_vision_remedy  # noqa: PLC0415 (an extra)
+
             model = build_vision_remedy(run.residual, run.depth, **options)
     return model.to(torch.float64 if run.precision == "float64" else torch.float32)

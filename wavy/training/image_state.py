@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
 import torch
-from timm.models.vision_transformer import Attention
 from torch import Tensor, nn
 
 from wavy.diagnostics import class_variances, layer_profile, spectral_gap, wave_growth
 from wavy.diagnostics.profile import run_hooked
+
+if TYPE_CHECKING:
+    from timm.models.vision_transformer import Attention
 
 
 def image_profile(model: nn.Module, pixels: Tensor) -> pd.DataFrame:
@@ -75,6 +79,8 @@ def attention_measures(model: nn.Module, pixels: Tensor, tau: float | None) -> d
     Returns:
         ``None`` for both where heads talk, as in CaiT: what meets the values is no stochastic matrix.
     """
+    from timm.models.vision_transformer import Attention  # noqa: PLC0415 (an extra)
+
     attentions = [block.attn for block in model.blocks]
     if not all(isinstance(attention, Attention) for attention in attentions):
         return {"gap": None, "growth": None}
