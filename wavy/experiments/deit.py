@@ -151,9 +151,10 @@ def deit_run(scale: str, residual: str = "diffusion", **options: object) -> Deit
 
 
 def variant(run: DeitRun) -> str:
-    """What a run has in place of the stock residual, for instance "full" or "mix_full, theta -8, featscale"."""
+    """What a run has in place of DeiT's stock residual, for instance "full" or "mix_full, theta -8, featscale"."""
     words = [run.residual]
     words += [f"theta {run.theta_init:g}"] if run.theta_init else []
     words += ["featscale"] if run.featscale else []
     words += [] if run.velocity_mlp else ["no FFN_v"]
+    words += ["cait"] if run.model == "cait" else []
     return ", ".join(words)
