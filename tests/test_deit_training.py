@@ -11,6 +11,7 @@ import torch
 pytest.importorskip("timm")
 pytest.importorskip("accelerate")
 
+from wavy.data.images import ImageData, LazyImages
 from wavy.diagnostics import mean_cosine
 from wavy.experiments.deit import deit_run
 from wavy.training.deit import (
@@ -99,6 +100,7 @@ def test_a_mix_that_starts_at_minus_eight_is_almost_diffusion(digits):
         {"residual": "full", "velocity_mlp": False},
         {"residual": "full", "model": "cait"},
         {"residual": "neutreno", "tau": None},
+        {"residual": "light", "precision": "bf16", "patch_size": 2},
         {"augmentation": "deit", "batch_size": 30, "drop_path": 0.1, "precision": "float32"},
     ],
     ids=str,
@@ -152,6 +154,31 @@ def test_a_run_goes_on_from_its_folder(tmp_path):
     again = train_deit(run, folder=tmp_path)
     assert again.history.equals(first.history)
     assert again.metrics["test_loss"] == first.metrics["test_loss"]
+
+
+def test_large_images_stay_files_and_a_long_run_tells_its_progress_and_leaves_checkpoints(
+    tmp_path, monkeypatch, capsys
+):
+    kit, found = pytest.importorskip("image_kit"), []
+
+    def folder(name, split):
+        """Images of many sizes, as those of ImageNet are."""
+        files = [kit.encoded(kit.rgb(20 * k, 90, 0, size=(40 + k, 70 - k))) for k in range(12)]
+        labels, third = np.arange(12) % 3, (0.5,) * 3
+        found.append((name, split))
+        return ImageData(name, split, LazyImages(files), labels, tuple("abc"), third, third, True, "test")
+
+    monkeypatch.setattr("wavy.training.deit.load_images", folder)
+    monkeypatch.setenv("WAVY_CACHE", str(tmp_path))
+    run = deit_run("paper", depth=2, dim=16, heads=2, size=48, epochs=2, batch_size=6, precision="float32")
+    metrics = deit_metrics(run)
+    assert found == [("imagenet", split) for split in ("train", "validation", "test")]
+    # An epoch is so many versions as there are images: two steps of six, of two images each.
+    assert "step 4/4" in capsys.readouterr().out
+    kept = sorted(path.name for path in tmp_path.glob("checkpoints/deit-*/step-*"))
+    assert kept == ["step-000000002", "step-000000004"]
+    assert 0 <= metrics["test_accuracy"] <= 1
+    assert metrics["guess_accuracy"] == pytest.approx(1 / 3)
 
 
 def test_the_attention_matrix_is_the_one_that_timm_computes():
