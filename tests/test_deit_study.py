@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from wavy import results
 from wavy.dynamics import KINDS, MIXED_KINDS
-from wavy.experiments.deit import PLANS, PUBLISHED_THETA, SIDES, DeitRun, DeitStudy, PlanName, deit_run, variant
+from wavy.experiments.deit import DeitRun, DeitStudy
+from wavy.experiments.deit_plans import PLANS, PUBLISHED_THETA, SIDES, PlanName, deit_run, variant
 from wavy.experiments.deit_run import Remedy
 
 

@@ -13,15 +13,9 @@ pytest.importorskip("accelerate")
 
 from wavy.data.images import ImageData, LazyImages
 from wavy.diagnostics import mean_cosine
-from wavy.experiments.deit import deit_run
-from wavy.training.deit import (
-    deit_metrics,
-    diagnosed_images,
-    diagnosis,
-    mean_lambda,
-    run_images,
-    train_deit,
-)
+from wavy.experiments.deit_plans import deit_run
+from wavy.training.deit import run_images, train_deit
+from wavy.training.deit_metrics import deit_metrics, diagnosed_images, diagnosis, mean_lambda
 from wavy.training.image_models import build_image_model
 from wavy.training.image_state import attention_matrix, class_measures, image_profile
 

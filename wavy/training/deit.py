@@ -13,7 +13,6 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from wavy.data.cache import cache_folder
 from wavy.data.images import SPLITS, ImageData, load_images
 from wavy.experiments.deit_run import DeitRun
 from wavy.results import run_hash
@@ -22,14 +21,12 @@ from wavy.training.clock import median_round, round_starts
 from wavy.training.device import check_device
 from wavy.training.image_examples import ImageExample, collate_images, evaluation_examples, training_examples
 from wavy.training.image_models import build_image_model
-from wavy.training.image_state import attention_measures, class_measures, state_measures
 from wavy.training.loop import ClassTask, NonFinite, Recipe, Setup, fit
 from wavy.training.loop.evaluation import evaluate
 from wavy.training.loop.processes import accelerated
 
-#: How many training images a trained model is judged on, and how many test images it is diagnosed on: for what the
-#: head reads, for its states, and for its attention.
-TRAIN_IMAGES, HEAD_IMAGES, STATE_IMAGES, ATTENTION_IMAGES = 2000, 1000, 100, 50
+#: How many training images a trained model is judged on.
+TRAIN_IMAGES = 2000
 #: Processes that decode images ahead of time for a GPU.
 WORKERS = 8
 
@@ -72,7 +69,7 @@ def train_deit(
     """
     check_device(device)
     parts = run_images(run)
-    model = build_image_model(run, len(parts["train"].classes), _side(run, parts["train"]))
+    model = build_image_model(run, len(parts["train"].classes), image_side(run, parts["train"]))
     recipe, augmentation = _recipe(run, len(parts["train"])), RECIPES[run.augmentation]
     setup = Setup(
         device=device,
@@ -87,7 +84,7 @@ def train_deit(
         try:
             history = fit(
                 model, task, training_examples(parts["train"], augmentation, run.size), recipe, setup,
-                collate=_collate(run), params_hash=run_hash(run), report=report,
+                collate=run_collate(run), params_hash=run_hash(run), report=report,
             ).history  # fmt: skip
             metrics["last_loss"] = history["loss"].tail(_epoch_steps(run, len(parts["train"]))).mean().item()
         except NonFinite:
@@ -101,49 +98,8 @@ def train_deit(
     return DeitFit(model.eval(), parts, metrics, history)
 
 
-def deit_metrics(run: DeitRun, device: str = "cpu") -> dict[str, float | None]:
-    """The metrics of one run, for :func:`wavy.sweep.sweep`.
-
-    Beside those of :class:`DeitFit`: guess_accuracy, the share of the largest class among the test images; lambda_mean,
-    over layers and channels, for a kind with a lambda; and the diagnosis on test images
-    (:mod:`wavy.training.image_state`), of the model as initialised (``init_``) and as trained. Runs on ImageNet, which
-    take days, write checkpoints into the cache and tell their progress.
-    """
-    long = run.dataset == "imagenet"
-    folder = cache_folder() / "checkpoints" / f"{run.experiment}-{run_hash(run)}" if long else None
-    found = train_deit(run, device, folder, print if long else None)
-    labels = found.parts["test"].labels
-    metrics = found.metrics | {"guess_accuracy": (np.bincount(labels).max() / len(labels)).item()}
-    start = build_image_model(run, len(found.parts["test"].classes), _side(run, found.parts["test"])).to(device)
-    metrics |= {f"init_{name}": value for name, value in diagnosis(start, run, found.parts["test"], device).items()}
-    trained = {} if metrics["diverged"] else diagnosis(found.model, run, found.parts["test"], device)
-    return metrics | trained | {"lambda_mean": mean_lambda(found.model)}
-
-
-def diagnosis(model: nn.Module, run: DeitRun, data: ImageData, device: str = "cpu") -> dict[str, float | None]:
-    """The measures of :mod:`wavy.training.image_state` of a model, on images that are the same for all models."""
-    pixels, labels = diagnosed_images(run, data, device)
-    return {
-        **state_measures(model, pixels[:STATE_IMAGES]),
-        **class_measures(model, pixels, labels),
-        **attention_measures(model, pixels[:ATTENTION_IMAGES], run.tau),
-    }
-
-
-def diagnosed_images(run: DeitRun, data: ImageData, device: str = "cpu") -> tuple[Tensor, Tensor]:
-    """Pixels and classes of up to ``HEAD_IMAGES`` of the images, each class in its share, in random order."""
-    examples = evaluation_examples(data.sample(min(HEAD_IMAGES, len(data))), RECIPES[run.augmentation], run.size)
-    batch = _collate(run)([examples[index] for index in range(len(examples))])
-    return batch["x"].to(device), batch["labels"].to(device)
-
-
-def mean_lambda(model: nn.Module) -> float | None:
-    """Mean of lambda over layers and channels, ``None`` for a kind without."""
-    thetas = [theta.detach() for name, theta in model.named_parameters() if name.endswith("residual.theta")]
-    return torch.cat(thetas).sigmoid().mean().item() if thetas else None
-
-
-def _side(run: DeitRun, data: ImageData) -> int:
+def image_side(run: DeitRun, data: ImageData) -> int:
+    """Side in pixels of the images that the model gets."""
     return run.size or data.images[0].shape[0]
 
 
@@ -171,7 +127,7 @@ def _judge(model: nn.Module, run: DeitRun, data: ImageData, setup: Setup) -> dic
     with accelerated("no", setup) as accelerator:
         return evaluate(
             accelerator, model, ClassTask(), examples,
-            batch_size=run.batch_size, collate=_collate(run), workers=setup.workers,
+            batch_size=run.batch_size, collate=run_collate(run), workers=setup.workers,
         )  # fmt: skip
 
 
@@ -179,7 +135,8 @@ def _first(data: ImageData, count: int) -> ImageData:
     return data.take(np.arange(min(count, len(data))))
 
 
-def _collate(run: DeitRun) -> Callable[[Sequence[ImageExample]], dict[str, Tensor]]:
+def run_collate(run: DeitRun) -> Callable[[Sequence[ImageExample]], dict[str, Tensor]]:
+    """Joins examples to a batch in the run's precision, see :func:`wavy.training.image_examples.collate_images`."""
     return partial(_in_type, dtype=torch.float64) if run.precision == "float64" else collate_images
 
 

@@ -1,6 +1,6 @@
 """Experiment name -> the function that does one of its runs, for :func:`wavy.sweep.sweep`."""
 
-from wavy.training.deit import deit_metrics
+from wavy.training.deit_metrics import deit_metrics
 from wavy.training.difformer import difformer_metrics
 from wavy.training.remedies import remedy_metrics
 from wavy.training.signal import signal_metrics
