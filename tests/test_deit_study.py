@@ -71,6 +71,13 @@ def test_quick_has_one_seed_and_the_three_sides_in_double_precision():
     assert {(run.dataset, run.precision, run.seed) for run in runs} == {("digits", "float64", 0)}
 
 
+def test_gpu_has_all_training_images_and_few_seeds_unless_asked_for_more():
+    runs = runs_of("gpu")
+    assert {(run.dataset, run.images, run.precision) for run in runs} == {("cifar10", None, "bf16")}
+    assert [run.seed for run in runs] == [0] * 4 + [1] * 4
+    assert {run.seed for run in runs_of("gpu", seeds=(7, 8, 9))} == {7, 8, 9}
+
+
 def test_paper_is_the_published_recipe_and_the_ablation_has_half_of_its_epochs():
     runs = runs_of("paper", seeds=(0,))
     assert {(run.dataset, run.size, run.patch_size, run.dim) for run in runs} == {("imagenet", 224, 16, 192)}

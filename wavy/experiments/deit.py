@@ -17,9 +17,11 @@ __all__ = ["DeitRun", "DeitStudy"]
 SCALES = {
     "quick": {"plans": ("kinds",), "residuals": SIDES},
     "cpu": {"plans": tuple(PLANS), "residuals": None},
-    "gpu": {"plans": ("kinds", "parts"), "residuals": None},
+    "gpu": {"plans": ("kinds",), "residuals": None},
     "paper": {"plans": ("kinds", "parts", "mixes", "cait"), "residuals": None},
 }
+#: How many seeds a scale has time for, where a plan would have more.
+MOST_SEEDS = {"quick": 1, "gpu": 2}
 
 
 class DeitStudy(Study):
@@ -63,4 +65,4 @@ class DeitStudy(Study):
         return [known[name] for name in self.chosen("plans")]
 
     def _seeds(self, plan: Plan) -> Iterable[int]:
-        return self.seeds or range(1 if self.scale == "quick" else plan.seeds)
+        return self.seeds or range(min(plan.seeds, MOST_SEEDS.get(self.scale, plan.seeds)))

@@ -19,7 +19,7 @@ SETTINGS: dict[str, dict[str, object]] = {
     },
     "cpu": {},
     "gpu": {
-        "patch_size": 4, "dim": 192, "heads": 3, "images": None, "epochs": 20, "batch_size": 512, "lr": 1e-3,
+        "patch_size": 4, "dim": 192, "heads": 3, "images": None, "epochs": 10, "batch_size": 512, "lr": 1e-3,
         "precision": "bf16",
     },
     "paper": {
@@ -36,7 +36,7 @@ class Plan:
 
     Args:
         cells: what each run changes in the setting of its scale.
-        seeds: how many seeds each of them gets at scale ``cpu`` and above.
+        seeds: how many seeds each of them gets, where the scale has the time.
     """
 
     cells: tuple[dict[str, object], ...]
