@@ -69,6 +69,9 @@ def test_quick_has_one_seed_and_the_three_sides_in_double_precision():
     runs = runs_of("quick")
     assert [run.residual for run in runs] == list(SIDES)
     assert {(run.dataset, run.precision, run.seed) for run in runs} == {("digits", "float64", 0)}
+    # Named plans are run whole.
+    assert len(runs_of("quick", "kinds")) == len(PLANS["kinds"].cells)
+    assert len(runs_of("quick", "remedies")) == len(PLANS["remedies"].cells)
 
 
 def test_gpu_has_all_training_images_and_few_seeds_unless_asked_for_more():

@@ -42,14 +42,14 @@ class DeitStudy(Study):
 
     @model_validator(mode="after")
     def _some_run(self) -> Self:
-        if not self.runs():
+        if not self.runs():  # so there are residuals, and none of them is in a plan
             plans = ", ".join(self.chosen("plans"))
             raise ValueError(f"residuals: found {', '.join(self.residuals)}, allowed those of the plans {plans}")
         return self
 
     def runs(self) -> list[DeitRun]:
         """The runs of the study: plan by plan, and in each seeds outermost, so that whole comparisons stand early."""
-        only, budget = self.chosen("residuals"), {} if self.epochs is None else {"epochs": self.epochs}
+        only, budget = self._only(), {} if self.epochs is None else {"epochs": self.epochs}
         return list(
             dict.fromkeys(
                 deit_run(self.scale, **(cell | budget), seed=seed)
@@ -59,6 +59,10 @@ class DeitStudy(Study):
                 if only is None or cell.get("residual", "diffusion") in only
             )
         )
+
+    def _only(self) -> tuple[str, ...] | None:
+        # A reader who names plans gets the whole of them.
+        return self.residuals or (self.chosen("residuals") if self.plans is None else None)
 
     def _plans(self) -> list[Plan]:
         known = PLANS | PAPER_PLANS if self.scale == "paper" else PLANS

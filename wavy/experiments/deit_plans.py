@@ -11,7 +11,7 @@ from wavy.experiments.deit_run import KINDS, DeitRun, Remedy
 #: Where theta of the published mix starts: lambda = 3.4e-4, so almost pure diffusion.
 PUBLISHED_THETA = -8.0
 
-#: The setting of each scale: what it changes in the defaults of a run.
+#: What each scale changes in the defaults of a run.
 SETTINGS: dict[str, dict[str, object]] = {
     "quick": {
         "dataset": "digits", "depth": 4, "dim": 32, "patch_size": 2, "images": None, "epochs": 8, "batch_size": 32,
@@ -72,7 +72,7 @@ PLANS = {
 }
 PlanName = Literal["search", "kinds", "parts", "mixes", "deep", "remedies", "cait", "tokens", "tiny_imagenet"]
 
-#: Those that are others at scale ``paper``: the ablation has half of the epochs there, and CaiT's recipe is its own.
+#: Those that are others at scale ``paper``, where the ablation has half of the epochs and CaiT a recipe of its own.
 PAPER_PLANS = {
     "parts": Plan(
         (
