@@ -14,7 +14,7 @@ endif
 # Idle threads sleep instead of spinning, so that two jobs on two cores do not slow each other many times over.
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: book test check-book reference lock benchmark clean
+.PHONY: book test check-book reference lock benchmark gpu gpu-bundle gpu-dry-run clean
 .DELETE_ON_ERROR:
 
 book: $(INSTALLED)
@@ -46,6 +46,23 @@ lock: $(INSTALLED)
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-annotate --no-header --quiet --output-file requirements.lock
 	$(BIN)/python -m wavy.companion.environment > environment.yml
+
+# What a GPU machine without a network lacks: wheels, data, the commit. HAVE names a list of packages that are there.
+gpu-bundle: $(INSTALLED)
+	$(BIN)/python -m wavy.companion.gpu.bundle $(if $(HAVE),--have $(HAVE))
+
+# On that machine: all studies at scale gpu in MINUTES; rows, executed notebooks and logs come to OUT.
+OUT ?= _build/gpu-out
+MINUTES ?= 9
+gpu:
+	$(PYTHON) wavy/companion/gpu/machine.py --out $(OUT) --minutes $(MINUTES)
+
+# The same at scale quick on the CPU, in a copy of the working tree: rows of a dry run are no results.
+gpu-dry-run: $(INSTALLED)
+	rm -rf _build/gpu-dry-run && mkdir -p _build/gpu-dry-run/tree
+	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents --target-directory _build/gpu-dry-run/tree
+	cd _build/gpu-dry-run/tree && $(abspath $(BIN))/python wavy/companion/gpu/machine.py \
+	  --out $(abspath _build/gpu-dry-run/out) --scale quick --device cpu --jobs 1 --minutes 25
 
 clean:
 	rm -rf _build

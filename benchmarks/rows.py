@@ -6,7 +6,6 @@ import json
 import math
 import platform
 import statistics
-import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,8 @@ from pathlib import Path
 import timm
 import torch
 import transformers
+
+from wavy.results import revision
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "results" / "benchmarks.jsonl"
@@ -51,12 +52,10 @@ def write(path: Path | None, benchmark: str, values: Sequence[float], unit: str,
 
 
 def _machine() -> dict[str, object]:
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    revision = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
     return {
         "threads": torch.get_num_threads(),
         "device": platform.machine(),
         "versions": {"torch": torch.__version__, "timm": timm.__version__, "transformers": transformers.__version__},
-        "revision": revision,
+        "revision": revision(ROOT / "wavy", ROOT / "benchmarks"),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -109,5 +109,5 @@ def test_what_is_nowhere_else_comes_from_the_hub(small_hub, name):
 def test_a_missing_package_is_named(tree, monkeypatch, extra, hint):
     root = tree({"train": {"jay": [1, 2]}, "val": {"jay": [3]}})
     monkeypatch.setitem(sys.modules, extra, None)
-    with pytest.raises(DataUnavailable, match=rf"pip install 'wavy\[{hint}\]'"):
+    with pytest.raises(DataUnavailable, match=rf'pip install "wavy\[{hint}\]"'):
         load_images(root, "test").images[0]

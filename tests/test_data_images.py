@@ -232,7 +232,7 @@ def test_a_sample_has_no_more_than_there_are():
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"digits"}))
 def test_without_data_the_error_says_what_to_do(no_data, monkeypatch, name):
-    def fail(*_):
+    def fail(*_, **__):
         raise DataUnavailable("the hub is not asked here")
 
     monkeypatch.setattr(hub_images, "load_from_hub", fail)

@@ -8,6 +8,7 @@ import zipfile
 from importlib.util import find_spec
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch_geometric.utils import contains_self_loops, is_undirected
@@ -155,7 +156,7 @@ def test_an_archive_of_something_else_is_a_reason(folder, tmp_path, monkeypatch)
             load_graph("ogbn-arxiv")
 
 
-@pytest.mark.parametrize("missing", ["raw/edge", "raw/node-label", "split/time/test"])
+@pytest.mark.parametrize("missing", ["raw/edge", "raw/node-label", "raw/node-feat", "split/time/test"])
 def test_a_folder_without_a_table_is_a_reason(folder, missing):
     ogb_kit.write_arxiv(folder)
     (folder / "ogbn_arxiv" / f"{missing}.csv.gz").unlink()
@@ -173,9 +174,38 @@ def test_a_damaged_table_is_a_reason(folder, damage):
         load_graph("ogbn-arxiv")
 
 
+@pytest.mark.parametrize(
+    ("table", "rows", "reason"),
+    [
+        ("raw/node-label", [0, 1], "node-label: found 2 rows, allowed 60"),
+        ("raw/node-label", [*range(59), 1.5], "node-label.csv.gz: found float64, allowed whole numbers"),
+        ("raw/node-label", [*range(59), np.nan], "node-label.csv.gz: found float64"),
+        ("raw/node-feat", [[0.5, 1.0]], "node-feat: found 1 rows, allowed 60"),
+        ("raw/edge", [[0, 999]] * 62, "edge: found nodes 0 to 999, allowed 0 to 59"),
+        ("raw/num-node-list", [20], "edge: found nodes 0 to 59, allowed 0 to 19"),
+        ("split/time/test", [59, 60], "test: found nodes 59 to 60, allowed 0 to 59"),
+        ("split/time/test", [-1, 59], "test: found nodes -1 to 59, allowed 0 to 59"),
+        ("split/time/test", [0, 59], "test: found a node of another part"),
+    ],
+)
+def test_tables_that_do_not_fit_together_are_a_reason(folder, table, rows, reason):
+    ogb_kit.write_arxiv(folder)
+    path = folder / "ogbn_arxiv" / f"{table}.csv.gz"
+    pd.DataFrame(rows).to_csv(path, header=False, index=False)
+    with pytest.raises(DataUnavailable, match=rf"\$WAVY_DATA: \S+ogbn_arxiv: .*({reason})"):
+        load_graph("ogbn-arxiv")
+
+
+def test_edges_without_their_features_are_a_reason(folder):
+    ogb_kit.write_proteins(folder)
+    (folder / "ogbn_proteins" / "raw" / "edge-feat.csv.gz").unlink()
+    with pytest.raises(DataUnavailable, match="edge-feat: found no table"):
+        load_graph("ogbn-proteins")
+
+
 def test_without_the_package_the_error_says_what_to_install(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "ogb", None)
     monkeypatch.delitem(sys.modules, "ogb.io.read_graph_raw", raising=False)
     monkeypatch.delitem(sys.modules, "ogb.io", raising=False)
-    with pytest.raises(DataUnavailable, match=r"^ogbn-arxiv needs the package ogb .*: pip install 'wavy\[ogb\]'$"):
+    with pytest.raises(DataUnavailable, match=r'^the package ogb is missing; .* "wavy\[ogb\]"$'):
         load_graph("ogbn-arxiv")

@@ -77,5 +77,11 @@ def test_deeper_is_darker_and_each_depth_has_its_marker():
     assert len({style.marker for style in styles.values()}) == 3
 
 
+def test_more_depths_than_markers_are_refused():
+    assert len(depth_styles(list(range(7)))) == 7
+    with pytest.raises(ValueError, match="depths: found 8, allowed 7"):
+        depth_styles(list(range(8)))
+
+
 def test_more_rows_need_more_height():
     assert height_for(20) > height_for(10) > 0

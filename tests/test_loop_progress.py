@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 
 import pytest
 
@@ -79,7 +79,8 @@ def test_tensorboard_shows_each_step_once_also_after_a_stop(tmp_path):
 
 @pytest.mark.parametrize(("package", "extra"), [("tensorboard", "training"), ("accelerate", "hosts")])
 def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path, package, extra):
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else found(name))
-    with pytest.raises(ModuleNotFoundError, match=rf'package {package} is missing; pip install "wavy\[{extra}\]"'):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        ModuleNotFoundError, match=rf'package {package} is missing; install the extra: pip install "wavy\[{extra}\]"'
+    ):
         train(Setup(log_dir=tmp_path))

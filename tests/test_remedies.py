@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from pydantic import ValidationError
 from torch_geometric.utils import add_self_loops, erdos_renyi_graph
 
 from systems import normal
 from wavy.dynamics import KINDS
+from wavy.experiments.remedies import RemedyRun
 from wavy.hosts.difformer import DIFFormer
 from wavy.hosts.propagation import sparse_features
 from wavy.remedies.difformer import DIFFormerVariant
@@ -133,8 +135,38 @@ def test_a_graph_that_does_not_fit_is_named(name):
         model.float()(x.float(), prepared)
 
 
+@pytest.mark.parametrize("training", [True, False])
+def test_edges_are_dropped_from_no_other_graph(training):
+    model = remedy("dropedge").train(training)
+    prepared = model.propagation(graph(), NODES)
+    with pytest.raises(ValueError, match=f"graph: found one of {NODES} nodes, allowed {NODES + 3}"):
+        model(normal(0, NODES + 3, 5), prepared)
+    with pytest.raises(ValueError, match="graph: found Propagation, allowed"):
+        model(normal(0, NODES, 5), prepared.whole)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_small_integers_name_the_same_nodes(name):
+    model, x = remedy(name), normal(0, NODES, 5)
+    assert torch.allclose(model(x, graph().int()), model(x, graph()))
+
+
+def test_learning_rates_are_finite():
+    with pytest.raises(ValidationError, match="finite"):
+        RemedyRun(lr=float("inf"))
+
+
 @pytest.mark.parametrize(("name", "other"), [("gcn", "pairnorm"), ("pairnorm", "gcn")])
 def test_a_graph_prepared_for_another_class_is_refused(name, other):
     prepared = remedy(other).propagation(graph(), NODES)
     with pytest.raises(ValueError, match=r"graph: found one prepared as .*, allowed \(class, nodes, type\)"):
         remedy(name)(normal(0, NODES, 5), prepared)
+
+
+@pytest.mark.parametrize("name", ["pairnorm", "contranorm", "diffusion"])
+@pytest.mark.parametrize("tau", [0.0, -1.0, 2.0, float("nan"), "x", True])
+def test_a_step_size_outside_its_range_is_refused(name, tau):
+    with pytest.raises(ValueError, match=r"^tau: found .*, allowed 0 < tau <= 1$"):
+        build_remedy(name, 3, 8, 2, 2, tau=tau)
+    with pytest.raises(ValidationError):
+        RemedyRun(residual=name, tau=tau if isinstance(tau, float) else -1.0)

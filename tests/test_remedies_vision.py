@@ -35,9 +35,10 @@ def test_gradients_reach_every_parameter(name):
         assert parameter.grad.abs().max() > 0, label
 
 
+@pytest.mark.parametrize("pool", ["token", "avg"])
 @remedies
-def test_every_image_is_classified_for_itself(name):
-    model, x = build(name), images(3)
+def test_every_image_is_classified_for_itself(name, pool):
+    model, x = build(name, global_pool=pool, class_token=pool == "token"), images(3)
     assert torch.allclose(model(x)[1:2], model(x[1:2]))
 
 
@@ -111,3 +112,17 @@ def test_contranorm_stands_for_every_norm_and_works_image_by_image():
 def test_an_unknown_name_is_refused():
     with pytest.raises(ValueError, match="name: found 'dropedge', allowed rezero"):
         build_vision_remedy("dropedge", 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("neutreno", {"qk_norm": True}, "neutreno: found Attention with q_norm, k_norm, allowed"),
+        ("neutreno", {"scale_attn_norm": True}, "neutreno: found Attention with norm, allowed"),
+        ("attnscale", {"scale_attn_norm": True}, "attnscale: found Attention with norm, allowed"),
+        ("layerscale", {"init_values": 0.1}, "init_values: found 0.1, allowed None"),
+    ],
+)
+def test_an_option_without_a_place_is_refused(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        build(name, **options)

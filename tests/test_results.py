@@ -8,6 +8,7 @@ import os
 import random
 import resource
 import signal
+import subprocess
 import time
 
 import pytest
@@ -145,6 +146,25 @@ def test_a_row_has_the_agreed_keys_and_names_code_and_versions(tmp_path):
     assert read["params"]["lr"] == 1e-3
     assert {"python", "torch", "torch-geometric", "wavy"} <= set(read["versions"])
     assert results.frame(path).test_accuracy.tolist() == [0.5]
+
+
+def test_only_changes_of_the_code_make_a_revision_dirty(tmp_path):
+    def git(*words):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    code, rows = tmp_path / "code", tmp_path / "rows"
+    for folder in (code, rows):
+        folder.mkdir()
+        (folder / "file").write_text("1")
+    assert results.revision(code) == "unknown"
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "all")
+    (rows / "file").write_text("2")
+    clean = results.revision(code)
+    assert len(clean) == 12
+    assert results.revision(code, rows) == f"{clean}-dirty"
 
 
 def test_rows_that_are_not_rows_are_refused_by_line(tmp_path):

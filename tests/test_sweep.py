@@ -138,4 +138,4 @@ def test_the_command_refuses_processes_beside_a_cluster_and_a_cluster_without_da
     monkeypatch.delitem(sys.modules, "wavy.sweep.cluster", raising=False)
     result = wavy_command("--cluster", "tcp://127.0.0.1:9", "--rows", tmp_path / "rows.jsonl")
     assert result.exit_code == 1
-    assert result.stderr == 'wavy: cluster: the package distributed is missing; pip install "wavy[cluster]"\n'
+    assert result.stderr == 'wavy: the package distributed is missing; install the extra: pip install "wavy[cluster]"\n'

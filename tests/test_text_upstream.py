@@ -118,5 +118,5 @@ def offline(*_, **__):
 
 def test_without_datasets_the_error_names_the_extra(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(DataUnavailable, match=r"pip install 'wavy\[training\]'"):
+    with pytest.raises(DataUnavailable, match=r'pip install "wavy\[training\]"'):
         load_text("openwebtext")

@@ -151,8 +151,8 @@ def test_from_the_hub_it_comes_once_and_is_checked(monkeypatch, tmp_path):
 
 def test_without_the_package_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(DataUnavailable, match=r"pip install 'wavy\[hosts\]'"):
+    with pytest.raises(DataUnavailable, match=r'pip install "wavy\[hosts\]"'):
         wordpiece(["text"])
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(DataUnavailable, match=r"pip install 'wavy\[hosts\]'"):
+    with pytest.raises(DataUnavailable, match=r'pip install "wavy\[hosts\]"'):
         list(hub.HubFiles("r", {"a": "b"}).fetch(["a"]))

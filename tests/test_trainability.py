@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wavy import results
-from wavy.companion.trainability import fit_threshold, trained
+from wavy.companion.trainability import CORA, fit_threshold, trained
+from wavy.data import DataUnavailable
 from wavy.experiments.difformer import DifformerRun, DifformerStudy
 from wavy.experiments.difformer_plans import PLANS, run, setting
 from wavy.experiments.signal import THRESHOLDS, SignalStudy, prediction_of
+from wavy.training.difformer import run_graph
 
 ROWS = Path(__file__).parents[1] / "results"
 
@@ -110,3 +112,20 @@ def test_a_plan_names_each_run_once(plan):
     hashes = [results.run_hash(planned) for planned in runs]
     assert len(set(hashes)) == len(hashes)
     assert all(isinstance(planned, DifformerRun) for planned in runs)
+
+
+def test_two_layers_fit_all_training_nodes_of_cora():
+    shallow = results.select(
+        ROWS / "difformer.jsonl", [run("diffusion", depth=2, tau=0.5, seed=seed) for seed in range(3)]
+    )
+    assert len(shallow)
+    assert (shallow["train_accuracy"] == CORA["shallow"]).all()
+
+
+def test_guessing_names_one_training_node_of_cora_in_seven():
+    try:
+        data = run_graph(run("diffusion"))
+    except DataUnavailable as error:
+        pytest.skip(str(error))
+    counts = data.y[data.train_mask].bincount()
+    assert (counts / counts.sum()).max().item() == pytest.approx(CORA["guess"])

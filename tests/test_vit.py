@@ -95,7 +95,10 @@ def test_wavify_keeps_featscale_and_attnscale(name):
         ({"norm_layer": "rmsnorm"}, "residual: found 'full' with RmsNorm and Mlp, allowed LayerNorm and Mlp"),
         ({"mlp_layer": "SwiGLU"}, "residual: found 'full' with LayerNorm and SwiGLU, allowed LayerNorm and Mlp"),
         ({"attnscale": True, "attn_layer": "diff"}, "attnscale: found DiffAttention, allowed timm's Attention"),
-        ({"attnscale": True, "scale_attn_norm": True}, "attnscale: found Attention, allowed .* without norm and gate"),
+        (
+            {"attnscale": True, "scale_attn_norm": True},
+            "attnscale: found Attention with norm, allowed .* without norm, gate",
+        ),
         ({"features_only": True, "feature_cls": "hook"}, "found feature_cls='hook', allowed 'getter'"),
         ({"use_naflex": True}, "found arguments that build a NaFlexVit, allowed VisionTransformer or"),
         ({"tau": 1.0}, "tau: found 1.0, allowed 0 < tau < 1"),

@@ -35,7 +35,6 @@ def sweep(
         str | None,
         typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers do the runs, for instance tcp://host:8786."),
     ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Start no new run after this time.", min=0)] = None,
     rows: Annotated[Path | None, typer.Option(help="File of rows; default results/EXPERIMENT.jsonl.")] = None,
 ) -> None:
     """Do all runs of an experiment that have no row yet; stop it at any time and start it again."""
@@ -59,7 +58,7 @@ def sweep(
         with _told_ends(path, runs):
             table = run_sweep(
                 runs, RUNNERS[experiment], scale=study.scale, device=study.device, path=path, jobs=jobs or cores,
-                cluster=cluster, minutes=minutes,
+                cluster=cluster, minutes=study.minutes,
             )  # fmt: skip
         typer.echo(f"{len(table)} rows of this sweep stand in {path}")
 

@@ -143,11 +143,20 @@ def check_residual(dim: int, kind: str, tau: float, theta_init: float, form: str
     check_choice("kind", kind, KINDS)
     check_choice("form", form, FORMS)
     check_width("dim", dim)
+    check_step(tau, form)
+    if not _is_number(theta_init) or not abs(theta_init) < float("inf"):
+        raise ValueError(f"theta_init: found {theta_init!r}, allowed a finite number")
+
+
+def check_step(tau: float, form: str) -> None:
+    """Check a step size.
+
+    Raises:
+        ValueError: one outside (0, 1], or, in form "stock", outside (0, 1).
+    """
     if not _is_number(tau) or not (0 < tau < 1 or (tau == 1 and form == "euler")):
         upper = "0 < tau <= 1" if form == "euler" else "0 < tau < 1 (form 'stock' divides by 1 - tau)"
         raise ValueError(f"tau: found {tau!r}, allowed {upper}")
-    if not _is_number(theta_init) or not abs(theta_init) < float("inf"):
-        raise ValueError(f"theta_init: found {theta_init!r}, allowed a finite number")
 
 
 def check_lam(kind: str, lam: float | None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import platform
 import subprocess
 from collections.abc import Iterable
@@ -85,14 +86,20 @@ def to_frame(rows: list[Row]) -> pd.DataFrame:
     return pd.DataFrame([{key: row[key] for key in columns} | row["metrics"] for row in rows])
 
 
-def _revision() -> str:
-    """The commit of the code on disk, ``-dirty`` where ``wavy/`` differs from it, ``unknown`` outside a checkout."""
-    folder = Path(__file__).parent
+def revision(*folders: Path) -> str:
+    """The commit of the code on disk, ``-dirty`` where a folder differs from it.
+
+    Outside a checkout it is what $WAVY_REVISION says, for copies that are sent to another machine, or ``unknown``.
+
+    Args:
+        folders: what counts as the code, all in one checkout.
+    """
     try:
-        commit = _git(folder, "rev-parse", "--short=12", "HEAD")
-        return f"{commit}-dirty" if _git(folder, "status", "--porcelain", "--", ".") else commit
+        commit = _git(folders[0], "rev-parse", "--short=12", "HEAD")
+        changed = _git(folders[0], "status", "--porcelain", "--", *map(str, folders))
+        return f"{commit}-dirty" if changed else commit
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+        return os.environ.get("WAVY_REVISION", "unknown")
 
 
 def _git(folder: Path, *words: str) -> str:
@@ -101,4 +108,4 @@ def _git(folder: Path, *words: str) -> str:
 
 
 # Taken now: later the checkout may hold other code than this process has loaded.
-REVISION = _revision()
+REVISION = revision(Path(__file__).parent)

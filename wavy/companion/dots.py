@@ -15,6 +15,8 @@ from wavy.companion.figures import LABELS, MARKERS, PALETTE
 ROW_HEIGHT, REST = 0.36, 1.1
 #: How far apart the dots of a row stand, as a share of its height.
 DODGE = 0.22
+#: Markers of depths, from the shallowest on.
+DEPTH_MARKERS = "osD^vP*"
 
 
 class DotStyle(NamedTuple):
@@ -35,11 +37,17 @@ def height_for(rows: int) -> float:
 
 
 def depth_styles(depths: list[int]) -> dict[int, DotStyle]:
-    """A style for each depth, darker where it is deeper; at most five."""
+    """A style for each depth, darker where it is deeper.
+
+    Raises:
+        ValueError: more depths than there are markers to tell them apart.
+    """
+    if len(depths) > len(DEPTH_MARKERS):
+        raise ValueError(f"depths: found {len(depths)}, allowed {len(DEPTH_MARKERS)}")
     colours = sns.color_palette("YlGnBu", len(depths) + 2)[2:]
     return {
         depth: DotStyle(f"{depth} layers", colour, marker)
-        for depth, colour, marker in zip(sorted(depths), colours, "osD^v", strict=False)
+        for depth, colour, marker in zip(sorted(depths), colours, DEPTH_MARKERS, strict=False)
     }
 
 

@@ -7,6 +7,8 @@ import pandas as pd
 
 #: The share of the way from guessing to the shallow model's training accuracy that counts as trained.
 HALF = 0.5
+#: On Cora: seven classes with equally many training nodes, all of which two layers fit.
+CORA = {"guess": 1 / 7, "shallow": 1.0}
 
 
 def trained(rows: pd.DataFrame, guess: float | pd.Series, shallow: float | pd.Series) -> pd.Series:

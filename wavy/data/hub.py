@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from wavy.data.extras import require
 from wavy.data.sources import DataUnavailable
 
 
@@ -17,14 +18,11 @@ class HubFiles:
 
     def fetch(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the files; the first failure ends the attempt. See ``sources.Source``."""
-        try:
-            from huggingface_hub import hf_hub_download  # noqa: PLC0415 (an extra)
-        except ImportError as error:
-            raise DataUnavailable(f"{error}: pip install 'wavy[hosts]'") from error
+        hub = require("huggingface_hub", "hosts")
         for path in paths:
             if path in self.files:
                 try:
-                    content = Path(hf_hub_download(self.repository, self.files[path])).read_bytes()
+                    content = Path(hub.hf_hub_download(self.repository, self.files[path])).read_bytes()
                 except OSError as error:  # all failures of the network and of the hub are OSErrors
                     raise DataUnavailable(" ".join(str(error).split())) from error
                 yield path, content

@@ -1,4 +1,4 @@
-"""Data sets that the package ``datasets`` fetches from its hub, each at one fixed revision."""
+"""Data sets that the package ``datasets`` fetches from its hub, or reads from files in its form."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from wavy.data.extras import require
 from wavy.data.sources import DataUnavailable
 
 if TYPE_CHECKING:
-    from datasets import Dataset
+    from datasets import Dataset, IterableDataset
 
 
-def load_from_hub(repository: str, configuration: str | None, split: str, revision: str | None) -> Dataset:
+def load_from_hub(
+    repository: str, configuration: str | None = None, *, hint: str = "", **options: object
+) -> Dataset | IterableDataset:
     """Fetch one split of a data set; what was fetched once is taken from the cache, also without network.
 
     Args:
-        repository: For instance ``nyu-mll/glue``, or a local folder in the same form.
+        repository: For instance ``nyu-mll/glue``, a local folder in the same form, or a file format.
         configuration: Which of its data sets, ``None`` where it has one.
-        split: For instance ``train``.
-        revision: The commit that is taken, so that the data stay the same; ``None`` for the newest.
+        hint: What else can be done where it cannot be had, for the end of the message.
+        options: ``split``, for instance ``train``; ``revision``, the commit that is taken, so that the data stay the
+            same; and others of ``datasets.load_dataset``.
 
     Raises:
         DataUnavailable: The package ``datasets`` is missing, or it could not fetch the data.
@@ -28,7 +31,10 @@ def load_from_hub(repository: str, configuration: str | None, split: str, revisi
     datasets = require("datasets", "training")
     folder = str(cache_folder() / "datasets")
     try:
-        return datasets.load_dataset(repository, configuration, split=split, revision=revision, cache_dir=folder)
+        return datasets.load_dataset(repository, configuration, cache_dir=folder, **options)
     except Exception as error:  # it raises its own errors and those of several libraries below it
         reason = textwrap.shorten(str(error) or type(error).__name__, 300, placeholder=" ...").rstrip(".")
-        raise DataUnavailable(f"{repository}: {reason}. Connect to the network and try again.") from error
+        raise DataUnavailable(
+            f"{repository} could not be had by datasets: {type(error).__name__}: {reason}. Connect to the network and "
+            f"try again{hint}."
+        ) from error

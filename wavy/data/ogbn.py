@@ -26,6 +26,7 @@ from torch_geometric.utils import index_to_mask, scatter
 
 from wavy.data.cache import cache_folder, folder_from_env, one_at_a_time
 from wavy.data.edges import simple_undirected
+from wavy.data.extras import require
 from wavy.data.sources import DataUnavailable, Download
 
 #: Name -> the folder that the package ``ogb`` keeps the graph in, here below ``ogb/`` in $WAVY_DATA or the cache.
@@ -101,36 +102,57 @@ def _graph(folder: Path, facts: Mapping[str, str], reader: Callable[..., list[di
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):  # it reports progress
         (graph,) = reader(str(folder / "raw"))  # each edge once, as in the tables
     edges, num_nodes = torch.from_numpy(graph["edge_index"]), graph["num_nodes"]
+    _check_nodes("edge", edges, num_nodes)
     y = _table(folder / "raw" / "node-label.csv.gz")
+    _check_rows("node-label", y, num_nodes)
     data = Data(edge_index=simple_undirected(edges, num_nodes), y=y.squeeze(1) if y.shape[1] == 1 else y)
-    if graph["node_feat"] is None:
-        features = _float(graph["edge_feat"]).repeat(2, 1)  # for both ends of an edge
-        data.x = scatter(features, edges.flatten(), dim_size=num_nodes, reduce="mean")
+    if facts["has_node_attr"] == "True":
+        data.x = _features("node-feat", graph["node_feat"], num_nodes)
     else:
-        data.x = _float(graph["node_feat"])
+        features = _features("edge-feat", graph["edge_feat"], edges.shape[1]).repeat(2, 1)  # for both ends of an edge
+        data.x = scatter(features, edges.flatten(), dim_size=num_nodes, reduce="mean")
+    taken = torch.zeros(num_nodes, dtype=torch.bool)
     for part, file in (("train", "train"), ("val", "valid"), ("test", "test")):
         nodes = _table(folder / "split" / facts["split"] / f"{file}.csv.gz").squeeze(1)
-        data[f"{part}_mask"] = index_to_mask(nodes, num_nodes)
+        _check_nodes(file, nodes, num_nodes)
+        mask = data[f"{part}_mask"] = index_to_mask(nodes, num_nodes)
+        if (mask & taken).any():
+            raise ValueError(f"{file}: found a node of another part of the split")
+        taken |= mask
     return data
 
 
 def _table(path: Path) -> torch.Tensor:
-    return torch.tensor(pd.read_csv(path, header=None).to_numpy(np.int64))
+    found = pd.read_csv(path, header=None).to_numpy()
+    if found.dtype.kind != "i":
+        raise ValueError(f"{path.name}: found {found.dtype}, allowed whole numbers")
+    return torch.tensor(found)
 
 
-def _float(features: np.ndarray) -> torch.Tensor:
-    return torch.tensor(features, dtype=torch.float32)
+def _features(table: str, found: np.ndarray | None, rows: int) -> torch.Tensor:
+    if found is None:  # what ogb's reader gives where a table of features is missing
+        raise ValueError(f"{table}: found no table")
+    features = torch.tensor(found, dtype=torch.float32)
+    _check_rows(table, features, rows)
+    return features
+
+
+def _check_rows(table: str, found: torch.Tensor, rows: int) -> None:
+    if len(found) != rows:
+        raise ValueError(f"{table}: found {len(found)} rows, allowed {rows}")
+
+
+def _check_nodes(table: str, nodes: torch.Tensor, num_nodes: int) -> None:
+    if nodes.numel() and not 0 <= nodes.min() <= nodes.max() < num_nodes:
+        raise ValueError(f"{table}: found nodes {nodes.min()} to {nodes.max()}, allowed 0 to {num_nodes - 1}")
 
 
 def _reader(name: str) -> tuple[Callable[..., list[dict]], Mapping[str, str]]:
     """The reader of tables of the package ``ogb``, and what that knows about a graph."""
-    try:
-        with without_module("outdated"):  # with it, importing ogb would ask the network for ogb's newest version
-            from ogb.io.read_graph_raw import read_csv_graph_raw  # noqa: PLC0415
-    except ImportError as error:
-        raise DataUnavailable(f"{name} needs the package ogb ({error}): pip install 'wavy[ogb]'") from error
+    with without_module("outdated"):  # with it, importing ogb would ask the network for ogb's newest version
+        reader = require("ogb.io.read_graph_raw", "ogb").read_csv_graph_raw
     with importlib.resources.files("ogb").joinpath("nodeproppred/master.csv").open() as file:
-        return read_csv_graph_raw, pd.read_csv(file, index_col=0, keep_default_na=False)[name]
+        return reader, pd.read_csv(file, index_col=0, keep_default_na=False)[name]
 
 
 @contextlib.contextmanager

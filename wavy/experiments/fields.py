@@ -31,6 +31,8 @@ class Study(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     scales: ClassVar[dict[str, dict[str, object]]]
 
+    minutes: float | None = Field(None, ge=0, description="start no new run after this time; None for no limit")
+
     def chosen(self, name: str) -> object:
         """A parameter's value, or that of the scale where it is ``None``."""
         value = getattr(self, name)

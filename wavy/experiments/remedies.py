@@ -43,7 +43,7 @@ class RemedyRun(BaseModel):
     ``residual`` is the remedy's name: for networks of their own, theirs.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     experiment: ClassVar[str] = "remedies"
 
     dataset: Dataset = "cora"

@@ -74,15 +74,30 @@ class ScaledAttention(Attention):
         return self.proj_drop(self.proj(attended.transpose(1, 2).flatten(2)))
 
 
+def check_plain(name: str, attention: nn.Module, parts: tuple[str, ...] = ("norm", "gate", "q_norm", "k_norm")) -> None:
+    """Check that an attention is timm's plain one.
+
+    Args:
+        name: of what is to be added to it, for the message.
+        attention: the module.
+        parts: what it may not have.
+
+    Raises:
+        ValueError: it is another, or has one of these parts.
+    """
+    found = [part for part in parts if not isinstance(getattr(attention, part, None), (nn.Identity, type(None)))]
+    if type(attention) is not Attention or found:
+        kind = f"{type(attention).__name__}{' with ' + ', '.join(found) if found else ''}"
+        raise ValueError(f"{name}: found {kind}, allowed timm's Attention without {', '.join(parts)}")
+
+
 def scale_attention(attention: nn.Module) -> None:
     """Give timm's attention AttnScale, in place.
 
     Raises:
         ValueError: another attention than timm's plain one.
     """
-    extras = (getattr(attention, "norm", None), getattr(attention, "gate", None))
-    if type(attention) is not Attention or not all(isinstance(extra, (nn.Identity, type(None))) for extra in extras):
-        raise ValueError(f"attnscale: found {type(attention).__name__}, allowed timm's Attention without norm and gate")
+    check_plain("attnscale", attention, ("norm", "gate"))
     attention.__class__ = ScaledAttention
     attention.lamb = nn.Parameter(attention.proj.weight.new_zeros(attention.num_heads))
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
@@ -76,20 +74,6 @@ class LoadedModel:
     weights: str
     takes: ImageInput | TextInput | GraphInput | PatchInput
     blocks: list[nn.Module] | None = None
-
-
-def require(package: str) -> ModuleType:
-    """Import a package of the extra ``hosts``.
-
-    Raises:
-        ValueError: it is not installed; the line says how to install it.
-    """
-    try:
-        return importlib.import_module(package)
-    except ModuleNotFoundError as error:
-        if error.name != package.partition(".")[0]:
-            raise
-        raise ValueError(f'the package {package} is missing; install the extra: pip install "wavy[hosts]"') from None
 
 
 def named(name: str, options: dict[str, object]) -> str:

@@ -11,8 +11,9 @@ from types import ModuleType
 import torch
 from torch import Tensor, nn
 
+from wavy.extras import require
 from wavy.hosts.conversion import HOSTS
-from wavy.loading.loaded import ImageInput, LoadedModel, named, require, short
+from wavy.loading.loaded import ImageInput, LoadedModel, named, short
 from wavy.loading.saved import WEIGHTS, read_weights
 from wavy.loading.stages import states_of
 
@@ -26,7 +27,7 @@ def timm_with_wavy() -> ModuleType:
     Raises:
         ValueError: timm is not installed.
     """
-    timm = require("timm")
+    timm = require("timm", "hosts")
     for host in HOSTS["timm"]:
         importlib.import_module(host)
     return timm

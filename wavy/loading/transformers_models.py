@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from wavy.extras import require
 from wavy.hosts.conversion import HOSTS
-from wavy.loading.loaded import ImageInput, LoadedModel, TextInput, named, require, short
+from wavy.loading.loaded import ImageInput, LoadedModel, TextInput, named, short
 from wavy.loading.processors import prepare_images, tokenizer_of
 
 
@@ -50,7 +51,7 @@ def load_from_folder(name: str, folder: Path, random: bool, options: dict[str, o
 @contextmanager
 def _transformers(name: str) -> Iterator[Any]:
     """The library without its messages and progress bars; whatever it raises is one line."""
-    transformers = require("transformers")
+    transformers = require("transformers", "hosts")
     for host in HOSTS.get("transformers", ()):
         importlib.import_module(host)
     logging = transformers.utils.logging

@@ -23,11 +23,13 @@ class DroppableGraph:
         whole: all of it, prepared for the model.
         edges: (2, E), those that may be dropped.
         loops: (2, N), the self loops.
+        num_nodes: N.
     """
 
     whole: Propagation
     edges: Tensor
     loops: Tensor
+    num_nodes: int
 
 
 class DropEdge(nn.Module):
@@ -56,12 +58,16 @@ class DropEdge(nn.Module):
             raise ValueError("edge_weight: found a tensor, allowed None: this model takes graphs without weights")
         whole = self.model.propagation(edge_index, num_nodes)
         edges, _, loops, _ = segregate_self_loops(edge_index)
-        return DroppableGraph(whole, edges, loops)
+        return DroppableGraph(whole, edges, loops, num_nodes)
 
     def forward(self, x: Tensor, graph: Tensor | DroppableGraph) -> Tensor:
         """Class logits, (N, C)."""
         if isinstance(graph, Tensor):
             graph = self.propagation(graph, x.shape[0])
+        if not isinstance(graph, DroppableGraph):
+            raise ValueError(f"graph: found {type(graph).__name__}, allowed an edge_index or a DroppableGraph")
+        if graph.num_nodes != x.shape[0]:
+            raise ValueError(f"graph: found one of {graph.num_nodes} nodes, allowed {x.shape[0]}, as x has")
         if not self.training:
             return self.model(x, graph.whole)
         kept, _ = dropout_edge(graph.edges, RATE)

@@ -15,6 +15,7 @@ from wavy.remedies.graphcon import GraphCON
 from wavy.remedies.initial_residual import APPNP, GCNII
 from wavy.remedies.pdegcn import PDEGCNDiffusion, PDEGCNWave
 from wavy.remedies.plain import GAT, GCN, MLP
+from wavy.residual import check_step
 
 #: Models of their own.
 MODELS: dict[str, type[GraphModel]] = {
@@ -101,3 +102,5 @@ def check_tau(name: str, tau: float | None) -> None:
     """
     if (tau is not None) != (name in WITH_TAU):
         raise ValueError(f"tau: found {tau!r} for {name}, allowed {'a number' if name in WITH_TAU else 'None'}")
+    if tau is not None:
+        check_step(tau, "euler")

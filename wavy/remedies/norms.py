@@ -39,7 +39,7 @@ class ContraNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The normalised state, (..., N, d)."""
-        values = x.reshape(-1, 1, *x.shape[-2:])  # torch keeps no (N, N) matrix where there is a dimension of heads
+        values = x.unsqueeze(-3)  # torch keeps no (N, N) matrix where there is a dimension of heads
         unit = F.normalize(values, dim=-1)
-        others = F.scaled_dot_product_attention(unit, unit, values, scale=1.0).view_as(x)
+        others = F.scaled_dot_product_attention(unit, unit, values, scale=1.0).squeeze(-3)
         return self.norm(x - SCALE * others)

@@ -45,7 +45,7 @@ class GAT(GraphModel):
 
     def evolve(self, x: Tensor, graph: PreparedGraph) -> Tensor:
         """The last state, (N, d)."""
-        return self.layers(x, graph.edge_index)
+        return self.layers(x, graph.edge_index.long())  # PyG groups edges by indices of this type alone
 
 
 class MLP(GraphModel):

@@ -10,7 +10,7 @@ from timm.models.vision_transformer import Attention, Block, VisionTransformer
 from torch import Tensor, nn
 
 from wavy.checks import check_choice
-from wavy.hosts.vit import scale_attention
+from wavy.hosts.vit import check_plain, scale_attention
 from wavy.remedies.norms import ContraNorm
 
 #: Share of the first layer's values that NeuTRENO adds, as published.
@@ -62,10 +62,6 @@ class NeutrenoBlock(Block):
 
     last = False
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)
-        self.attn.__class__ = NeutrenoAttention
-
     def forward(self, x: Tensor | tuple[Tensor, Tensor]) -> Tensor | tuple[Tensor, Tensor]:
         """The next state, (B, N, d), with V^0."""
         x, first = x if isinstance(x, tuple) else (x, None)
@@ -77,6 +73,9 @@ class NeutrenoBlock(Block):
 
 def _neutreno(depth: int, **options: object) -> VisionTransformer:
     model = VisionTransformer(depth=depth, block_fn=NeutrenoBlock, **options)
+    for block in model.blocks:
+        check_plain("neutreno", block.attn)
+        block.attn.__class__ = NeutrenoAttention
     model.blocks[-1].last = True
     return model
 
@@ -89,6 +88,9 @@ def _attnscale(depth: int, **options: object) -> VisionTransformer:
 
 
 def _layerscale(depth: int, **options: object) -> VisionTransformer:
+    if options.get("init_values") is not None:
+        raise ValueError(f"init_values: found {options['init_values']}, allowed None: the depth says where they start")
+    options.pop("init_values", None)
     start = next(start for layers, start in LAYER_SCALES if depth <= layers)
     return VisionTransformer(depth=depth, init_values=start, **options)
 
@@ -103,7 +105,11 @@ def _without_norms(alpha: float, depth: int, **options: object) -> VisionTransfo
 
 
 def _contranorm(depth: int, **options: object) -> VisionTransformer:
-    return VisionTransformer(depth=depth, norm_layer=partial(ContraNorm, eps=1e-6), **options)
+    model = VisionTransformer(depth=depth, norm_layer=partial(ContraNorm, eps=1e-6), **options)
+    # A norm after pooling sees one token an image: ContraNorm would push the images of a batch apart.
+    if isinstance(model.fc_norm, ContraNorm):
+        model.fc_norm = model.fc_norm.norm
+    return model
 
 
 def _skipinit(depth: int, **options: object) -> VisionTransformer:
@@ -137,7 +143,7 @@ def build_vision_remedy(name: str, depth: int, **options: object) -> VisionTrans
         **options: of timm's ``VisionTransformer``.
 
     Raises:
-        ValueError: an unknown name.
+        ValueError: an unknown name, or an option that the remedy has no place for.
     """
     check_choice("name", name, REMEDIES)
     return REMEDIES[name](depth=depth, **options)

@@ -13,6 +13,7 @@ import pandas as pd
 from pydantic import BaseModel
 
 from wavy import results, rowfile
+from wavy.extras import require
 from wavy.sweep.local import Do, Here, Processes
 from wavy.sweep.one import Failure, Outcome, Runner, do_run, hash_of, keep
 from wavy.sweep.progress import Progress, training_cost
@@ -109,10 +110,9 @@ def sweep(
 def _place(jobs: int, cluster: str | None) -> _Place:
     if not cluster:
         return Processes(jobs) if jobs > 1 else Here()
-    try:
-        from wavy.sweep.cluster import Cluster  # noqa: PLC0415 (an extra)
-    except ModuleNotFoundError as error:
-        raise ValueError(f'cluster: the package {error.name} is missing; pip install "wavy[cluster]"') from None
+    require("distributed", "cluster")
+    from wavy.sweep.cluster import Cluster  # noqa: PLC0415 (it imports distributed)
+
     return Cluster(cluster)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wavy.loading.loaded import require
+from wavy.extras import require
 from wavy.training.image_transforms import BatchTransform, ImageTransform, check_size
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def training_changes(
     flip, padding, resize = recipe.flip if mirrors else 0.0, round(recipe.shift * size), recipe.resize and size > SMALL
     if not (resize or recipe.rand_augment or recipe.erase):
         return Changes(partial(_bytes, size=size), BatchTransform(padding, flip, mean, std))
-    transform = require("timm").data.create_transform(
+    transform = require("timm", "hosts").data.create_transform(
         input_size=size,
         is_training=True,
         hflip=flip,
@@ -108,7 +108,7 @@ def training_changes(
         for operation in getattr(step, "ops", ()):  # those of RandAugment
             _allow_no_bits(operation)
     if not resize:
-        transform.transforms[0] = require("torchvision").transforms.RandomCrop(size, padding=padding)
+        transform.transforms[0] = require("torchvision", "hosts").transforms.RandomCrop(size, padding=padding)
     return Changes(ImageTransform(transform, None if resize else size), _as_it_is)
 
 
@@ -127,7 +127,7 @@ def evaluation_changes(recipe: Augmentation, size: int, mean: Sequence[float], s
     if not (recipe.resize and size > SMALL):
         return Changes(partial(_bytes, size=size), BatchTransform(0, 0.0, mean, std))
     scale = {"mean": tuple(mean), "std": tuple(std)}
-    transform = require("timm").data.create_transform(size, interpolation="bicubic", crop_pct=0.875, **scale)
+    transform = require("timm", "hosts").data.create_transform(size, interpolation="bicubic", crop_pct=0.875, **scale)
     return Changes(ImageTransform(transform, None), _as_it_is)
 
 

@@ -11,7 +11,7 @@ from torch.utils.data import Dataset
 
 from wavy.checks import check_width
 from wavy.data.images.image_data import ImageData
-from wavy.loading.loaded import require
+from wavy.extras import require
 from wavy.training.augment import Augmentation, Changes, evaluation_changes, training_changes
 
 #: Versions and labels of a batch -> pixels (B, 3, size, size) float32, and classes (B,) or their shares (B, C).
@@ -85,7 +85,7 @@ def training_examples(data: ImageData, recipe: Augmentation, size: int | None = 
     """
     mixed = recipe.mixup or recipe.cutmix
     options = {"label_smoothing": recipe.smoothing, "num_classes": len(data.classes)}
-    mix = require("timm").data.Mixup(recipe.mixup, recipe.cutmix, **options) if mixed else None
+    mix = require("timm", "hosts").data.Mixup(recipe.mixup, recipe.cutmix, **options) if mixed else None
     changes = training_changes(recipe, _size(data, size), data.mean, data.std, data.mirrors)
     return ImageExamples(data, changes, recipe.repeats, mix)
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from wavy.loading.loaded import require
+from wavy.extras import require
 
 
 class ImageTransform:
@@ -27,7 +27,7 @@ class ImageTransform:
         """Image (H, W, 3) uint8 -> pixels (3, size, size) float32."""
         if self.size:
             check_size(image, self.size)
-        return self.transform(require("PIL.Image").fromarray(image))
+        return self.transform(require("PIL.Image", "hosts").fromarray(image))
 
 
 class BatchTransform:

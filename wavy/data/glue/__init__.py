@@ -105,7 +105,7 @@ def _from_files(task: str, split: str) -> GlueData:
 
 
 def _from_hub(task: str, split: str) -> GlueData:
-    table = load_from_hub(HUB, task, split, REVISION)
+    table = load_from_hub(HUB, task, split=split, revision=REVISION)
     labels = np.array(table["label"], dtype=np.int64 if TASKS[task].label_names else np.float64)
     if (labels < 0).any():  # how that data set writes that a label is not published
         raise DataUnavailable(f"{HUB} has no labels of it.")

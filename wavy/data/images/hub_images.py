@@ -66,7 +66,7 @@ def load_hub_images(name: str, split: str) -> ImageData:
         DataUnavailable: The package is missing, or could not fetch the data.
     """
     known = SETS[name]
-    table = load_from_hub(known.repository, None, known.test if split == "test" else "train", known.revision)
+    table = load_from_hub(known.repository, split=known.test if split == "test" else "train", revision=known.revision)
     labels, classes = np.array(table["label"], dtype=np.int64), tuple(table.features["label"].names)
     images = LazyImages(HubColumn(table, known.column))
     whole = ImageData(

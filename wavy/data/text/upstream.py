@@ -6,15 +6,15 @@ and these texts are too large to be read before they are used.
 """
 
 from collections.abc import Iterable, Iterator
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from wavy.data.cache import folder_from_env
-from wavy.data.sources import DataUnavailable
+from wavy.data.extras import require
+from wavy.data.hub_tables import load_from_hub
 from wavy.data.text.splits import split_of
 
 if TYPE_CHECKING:
-    from datasets import Dataset, IterableDataset
+    from datasets import IterableDataset
 
 #: Folder in $WAVY_DATA/text -> data set on the hub, its configuration and its revision.
 HUB = {
@@ -53,11 +53,10 @@ def wikipedia_and_bookcorpus(split: str) -> tuple[Streamed, str]:
     Raises:
         DataUnavailable: The package ``datasets`` is missing, or a data set could not be had.
     """
-    library = _library()
     articles, source = _stream("wikipedia")
     sentences, other_source = _stream("bookcorpus")
     runs = sentences.batch(SENTENCES).map(lambda row: {"text": "\n".join(row["text"])})
-    mixed = library.interleave_datasets(
+    mixed = require("datasets", "training").interleave_datasets(
         [articles.shuffle(seed=0, buffer_size=BUFFER), runs.shuffle(seed=0, buffer_size=BUFFER)],
         probabilities=[WIKIPEDIA_SHARE, 1 - WIKIPEDIA_SHARE],
         seed=0,
@@ -77,37 +76,16 @@ def rows(repository: str, configuration: str, split: str) -> tuple[Iterable[str]
     Raises:
         DataUnavailable: The package ``datasets`` is missing, or the data set could not be had.
     """
-    return _load(repository, configuration, split=split)["text"], f"datasets: {repository}"
+    return load_from_hub(repository, configuration, split=split)["text"], f"datasets: {repository}"
 
 
 def _stream(folder: str) -> tuple["IterableDataset", str]:
     root = folder_from_env("WAVY_DATA")
     files = sorted(map(str, (root / "text" / folder).glob("*.parquet"))) if root else []
     if files:
-        return _load("parquet", data_files=files, split="train", streaming=True).select_columns(["text"]), "$WAVY_DATA"
+        dataset = load_from_hub("parquet", data_files=files, split="train", streaming=True)
+        return dataset.select_columns(["text"]), "$WAVY_DATA"
     repository, configuration, revision = HUB[folder]
     hint = f", or put its Parquet files with a column 'text' into text/{folder} of the folder that WAVY_DATA names"
-    dataset = _load(repository, configuration, revision=revision, split="train", streaming=True, hint=hint)
+    dataset = load_from_hub(repository, configuration, revision=revision, split="train", streaming=True, hint=hint)
     return dataset.select_columns(["text"]), f"datasets: {repository}"
-
-
-def _load(path: str, *args: str | None, hint: str = "", **options: object) -> "Dataset | IterableDataset":
-    library = _library()
-    try:
-        return library.load_dataset(path, *args, **options)
-    except (OSError, RuntimeError, ValueError) as error:  # what datasets raises without network, set or configuration
-        reason = " ".join(str(error).split())
-        raise DataUnavailable(
-            f"{path} could not be had by datasets: {type(error).__name__}: {reason}. Connect to the network and try "
-            f"again{hint}."
-        ) from error
-
-
-def _library() -> ModuleType:
-    try:
-        import datasets  # noqa: PLC0415 (an extra)
-    except ImportError as error:
-        raise DataUnavailable(
-            f"streamed texts need the package datasets ({error}): pip install 'wavy[training]'"
-        ) from error
-    return datasets

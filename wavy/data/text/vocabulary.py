@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from wavy.checks import check_width
+from wavy.data.extras import require
 from wavy.data.hub import HubFiles
 from wavy.data.lookup import read_files
-from wavy.data.sources import DataUnavailable
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -46,14 +46,9 @@ def wordpiece(corpus: Iterable[str] | None = None, vocab_size: int = BERT_SIZE) 
     check_width("vocab_size", vocab_size)
     if corpus is None and vocab_size != BERT_SIZE:
         raise ValueError(f"vocab_size: found {vocab_size}, allowed {BERT_SIZE} without a corpus")
-    try:
-        from transformers import BertTokenizerFast  # noqa: PLC0415 (an extra)
-    except ImportError as error:
-        raise DataUnavailable(
-            f"WordPiece needs the package transformers ({error}): pip install 'wavy[hosts]'"
-        ) from error
+    tokenizer_class = require("transformers", "hosts").BertTokenizerFast
     tokens = _bert_tokens() if corpus is None else _train(corpus, vocab_size)
-    return BertTokenizerFast(vocab={token: index for index, token in enumerate(tokens)})
+    return tokenizer_class(vocab={token: index for index, token in enumerate(tokens)})
 
 
 def _bert_tokens() -> list[str]:

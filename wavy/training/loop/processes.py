@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from wavy.extras import require
 from wavy.training.loop.options import Recipe, Setup
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def accelerated(precision: str, setup: Setup) -> Iterator[Accelerator]:
         ModuleNotFoundError: accelerate, or for a log tensorboard, is missing.
         ValueError: fp16 without a GPU, or processes that do not find each other.
     """
-    _require("accelerate", "hosts")
+    require("accelerate", "hosts")
     if setup.log_dir:
-        _require("tensorboard", "training")
+        require("tensorboard", "training")
     # An extra; also slow to import.
     from accelerate import Accelerator, DistributedDataParallelKwargs  # noqa: PLC0415
     from accelerate.utils import GradientAccumulationPlugin  # noqa: PLC0415
@@ -131,8 +131,3 @@ def _set(shared: list[dict], contents: list[dict]) -> None:
     for state, content in zip(shared, contents, strict=True):
         state.clear()
         state.update(content)
-
-
-def _require(package: str, extra: str) -> None:
-    if importlib.util.find_spec(package) is None:
-        raise ModuleNotFoundError(f'the package {package} is missing; pip install "wavy[{extra}]"', name=package)

@@ -1,0 +1,14 @@
+"""``python -m wavy.companion.gpu.merge OUT/rows.tar.gz``: add the rows that came back to ``results/``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from wavy.companion.gpu.parcel import merge
+from wavy.companion.paths import Layout
+
+if __name__ == "__main__":
+    for archive in sys.argv[1:]:
+        for name, count in merge(Path(archive), Layout.find().root / "results").items():
+            print(f"{name}: {count} new rows")

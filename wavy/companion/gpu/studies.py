@@ -1,0 +1,113 @@
+"""The studies of the book in two stages: sweeps side by side, then the notebooks that read their rows.
+
+Each stage has a share of the time. A sweep is told when to start no new run, and is killed at the end of the stage: a
+row is written as soon as its run ends, so what has been reached stands. Then the notebooks of the studies are executed
+side by side, at the same scale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wavy.companion.gpu import NOTEBOOKS, ROWS
+from wavy.companion.gpu.parcel import new_rows, pack, standing
+from wavy.companion.gpu.processes import run_side_by_side
+from wavy.companion.paths import Layout
+from wavy.experiments import EXPERIMENTS
+from wavy.training.runners import RUNNERS
+
+#: Share of the time for the sweeps; the notebooks get what is left.
+SWEEPS = 0.6
+#: Part of a stage after which no new run is started.
+LAST_START = 0.6
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run, and how.
+
+    Args:
+        scale: of the studies.
+        device: where they train.
+        minutes: for everything.
+        jobs: processes of each sweep.
+        experiments: what is swept.
+    """
+
+    scale: str
+    device: str
+    minutes: float
+    jobs: int
+    experiments: tuple[str, ...]
+
+    def sweep(self, experiment: str) -> list[str]:
+        """The command of a sweep."""
+        return [*self._wavy("sweep", experiment, SWEEPS), "--jobs", str(self.jobs)]
+
+    def notebook(self, name: str, output: Path) -> list[str]:
+        """The command that executes a notebook, with the runs that are still missing if there is time for them."""
+        return [*self._wavy("run", name, 1 - SWEEPS), "--output", str(output)]
+
+    def _wavy(self, command: str, name: str, share: float) -> list[str]:
+        values = {"scale": self.scale, "device": self.device, "minutes": f"{self.minutes * share * LAST_START:g}"}
+        settings = [word for key, value in values.items() for word in ("-p", f"{key}={value}")]
+        return [sys.executable, "-m", "wavy", command, name, *settings]
+
+
+def run_plan(plan: Plan, layout: Layout, out: Path) -> dict[str, str]:
+    """Do all of a plan and leave what comes of it in a folder.
+
+    Args:
+        plan: what to do.
+        layout: the checkout; rows are added to its results.
+        out: gets an archive of new rows, one of executed notebooks, and a log for each command.
+
+    Returns:
+        What became of each command.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + 60 * plan.minutes
+    results = layout.root / "results"
+    before = standing(results, plan.experiments)
+    sweeps = {f"sweep-{name}": plan.sweep(name) for name in plan.experiments}
+    ends = run_side_by_side(sweeps, out, 60 * plan.minutes * SWEEPS)
+    pack(out / ROWS, new_rows(standing(results, plan.experiments), before))
+    executed = layout.build / "gpu"
+    names = [name for name in plan.experiments if name in layout.names()]
+    notebooks = {f"notebook-{name}": plan.notebook(name, executed / f"{name}.ipynb") for name in names}
+    ends |= run_side_by_side(notebooks, out, end - time.monotonic())
+    pack(out / ROWS, new_rows(standing(results, plan.experiments), before))
+    pack(out / NOTEBOOKS, {path.name: path.read_bytes() for path in sorted(executed.glob("*.ipynb"))})
+    return ends
+
+
+def with_scale(scale: str) -> list[str]:
+    """The experiments that have runs at a scale."""
+    return [name for name in RUNNERS if scale in EXPERIMENTS[name].scales]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Read the arguments, run the plan, and say in one line what became of each command."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, required=True, help="folder of what comes back")
+    parser.add_argument("--minutes", type=float, default=9.0, help="for everything")
+    parser.add_argument("--jobs", type=int, default=3, help="processes of each sweep")
+    parser.add_argument("--scale", default="gpu")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--experiments", nargs="+", choices=sorted(RUNNERS), help="default all that have the scale")
+    given = parser.parse_args(words)
+    experiments = tuple(given.experiments or with_scale(given.scale))
+    plan = Plan(given.scale, given.device, given.minutes, given.jobs, experiments)
+    ends = run_plan(plan, Layout.find(), given.out)
+    for name, end in ends.items():
+        print(f"{name}: {end}")
+    return 0 if all(end != "failed" for end in (word.partition(" ")[0] for word in ends.values())) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
