@@ -1,6 +1,8 @@
 """The look-up order of raw files, their checks, and a cache that stays whole."""
 
 import logging
+import subprocess
+import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +10,8 @@ from hashlib import sha256
 
 import pytest
 
-from wavy.data import cache, lookup
+from wavy import data
+from wavy.data import cache, graphs, lookup
 from wavy.data.cache import cache_folder, store
 from wavy.data.lookup import checksums, read_files
 from wavy.data.sources import DataUnavailable
@@ -206,3 +209,16 @@ def test_the_table_is_in_the_form_of_sha256sum():
         int(digest, 16)
         assert not path.startswith("/")
         assert ".." not in path
+
+
+def test_texts_and_images_do_not_wait_for_the_import_of_pyg():
+    code = "import sys, wavy.data.images, wavy.data.text; print('torch_geometric' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_data_tells_what_it_has_and_what_it_has_not():
+    assert set(data.__all__) <= set(dir(data))
+    assert data.load_graph is graphs.load_graph
+    with pytest.raises(AttributeError, match="has no attribute 'load_grap'"):
+        data.load_grap  # noqa: B018

@@ -4,6 +4,7 @@ The notebook's parameters cell, the command line's checks and help, and ``params
 """
 
 from wavy.experiments import chapters
+from wavy.experiments.deit import DeitStudy
 from wavy.experiments.difformer import DifformerStudy
 from wavy.experiments.remedies import RemedyStudy
 from wavy.experiments.signal import SignalStudy
@@ -11,6 +12,7 @@ from wavy.experiments.transformer import TransformerStudy
 
 #: Notebook or experiment -> its parameter class.
 EXPERIMENTS = {
+    "deit": DeitStudy,
     "difformer": DifformerStudy,
     "remedies": RemedyStudy,
     "signal": SignalStudy,

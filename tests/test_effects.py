@@ -1,0 +1,107 @@
+"""Published effects beside ours: the same rule as everywhere, on rows that are told which claim they stand for."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from wavy.companion import verdicts
+from wavy.companion.claims import load_claims
+from wavy.companion.effects import Comparison, draw_effects, judge_effects
+
+CLAIMS = load_claims()
+
+
+def rows(baseline, variant, metric="test_accuracy"):
+    sides = {"a": baseline, "b": variant}
+    return pd.DataFrame(
+        [
+            {"side": side, "seed": seed, metric: value}
+            for side, values in sides.items()
+            for seed, value in enumerate(values)
+        ]
+    )
+
+
+def one(table):
+    (row,) = table.to_dict("records")
+    return row
+
+
+def judged(table, claim="deit-light", metric="test_accuracy", **options):
+    return one(judge_effects([Comparison(claim, "words", "a", "b", metric, **options)], CLAIMS, table))
+
+
+def test_an_effect_is_the_mean_difference_over_seeds_in_the_unit_of_the_claim():
+    found = judged(rows([0.50, 0.52, 0.51, 0.49, 0.50], [0.53, 0.54, 0.54, 0.51, 0.54]), factor=100)
+    assert found["effect"] == pytest.approx(2.8)
+    assert found["low"] < 2.8 < found["high"]
+    assert (found["baseline"], found["variant"]) == (pytest.approx(50.4), pytest.approx(53.2))
+    assert found["paper"] == pytest.approx(73.09 - 72.17)
+    assert (found["seeds"], found["unit"], found["verdict"]) == (5, "%", "holds")
+
+
+def test_the_verdict_is_that_of_the_common_rule():
+    generator = np.random.default_rng(0)
+    for shift in (0.05, 0.0, -0.05, 0.002):
+        values = generator.normal(0.5, 0.01, (2, 6))
+        table = rows(values[0], values[1] + shift)
+        claim = CLAIMS.loc[["deit-light"]].assign(dataset="d", depth=1, tau=0.5, baseline_kind="a", variant_kind="b")
+        own = table.rename(columns={"side": "residual"}).assign(dataset="d", depth=1, tau=0.5)
+        expected = verdicts.judge(claim, own, "test_accuracy", factor=100)["verdict"].item()
+        assert judged(table, factor=100)["verdict"] == expected
+
+
+def test_a_claim_of_a_fall_holds_where_ours_falls():
+    better, worse = [0.6, 0.61, 0.6, 0.62, 0.6], [0.5, 0.52, 0.5, 0.51, 0.5]
+    assert judged(rows(better, worse), "deit-ablate-ffnv", factor=100)["verdict"] == "holds"
+    assert judged(rows(worse, better), "deit-ablate-ffnv", factor=100)["verdict"] == "does not hold"
+
+
+def test_relative_effects_do_not_depend_on_the_scale_of_a_measure():
+    base, other = np.array([1.0, 1.1, 0.9, 1.0, 1.0]), np.array([0.7, 0.8, 0.7, 0.75, 0.7])
+    small, large = (
+        judged(rows(scale * base, scale * other, "gap"), "diag-gap-full", "gap", relative=True) for scale in (1, 1000)
+    )
+    for name in ("effect", "low", "high", "p"):
+        assert small[name] == pytest.approx(large[name])
+    assert small["effect"] == pytest.approx(-27)
+    assert small["paper"] == pytest.approx(100 * (0.629 - 0.836) / 0.836)
+    assert (small["unit"], small["verdict"]) == ("% of baseline", "holds")
+
+
+def test_few_seeds_or_none_or_no_number_are_no_test():
+    assert judged(rows([0.5] * 4, [0.6] * 4))["verdict"] == verdicts.NOT_TESTED
+    nothing = judged(pd.DataFrame(columns=["side", "seed"]))
+    assert (nothing["seeds"], nothing["verdict"]) == (0, verdicts.NOT_TESTED)
+    assert np.isnan(nothing["effect"])
+    gaps = judged(rows([0.5, 0.5, 0.5, 0.5, 0.5], [0.6, None, 0.6, 0.6, 0.6]))
+    assert gaps["seeds"] == 4
+    assert judged(rows([0.5] * 5, [0.6] * 5), metric="unknown")["seeds"] == 0
+
+
+def test_p_values_are_corrected_for_all_that_are_judged_together():
+    table = rows([0.50, 0.52, 0.51, 0.49, 0.50], [0.51, 0.54, 0.53, 0.50, 0.53])
+    compared = Comparison("deit-light", "words", "a", "b", "test_accuracy", factor=100)
+    alone, twice = judge_effects([compared], CLAIMS, table), judge_effects([compared] * 2, CLAIMS, table)
+    assert twice["p"].tolist() == pytest.approx([2 * alone["p"].item()] * 2)
+    # What was not tested corrects nothing.
+    unrun = Comparison("cait-full", "words", "a", "c", "test_accuracy", factor=100)
+    assert judge_effects([compared, unrun], CLAIMS, table)["p"].iloc[0] == pytest.approx(alone["p"].item())
+
+
+def test_a_figure_has_a_diamond_a_claim_and_a_dot_where_there_are_runs():
+    table = rows([0.50, 0.52, 0.51, 0.49, 0.50], [0.51, 0.54, 0.53, 0.50, 0.53])
+    few = table[table["seed"] < 2].replace({"side": {"a": "c", "b": "d"}})
+    sides = (("a", "b"), ("c", "d"), ("e", "f"))
+    compared = [Comparison("deit-light", "words", *pair, "test_accuracy", factor=100) for pair in sides]
+    figure, axis = plt.subplots()
+    draw_effects(judge_effects(compared, CLAIMS, pd.concat([table, few])), axis)
+    shown = [line for line in axis.lines if len(line.get_xdata()) == 1]
+    assert [line.get_marker() for line in shown] == ["D", "o", "D", "o", "D"]
+    dots = [line for line in shown if line.get_marker() == "o"]
+    assert [line.get_markerfacecolor() == "white" for line in dots] == [False, True]
+    assert [text.get_text() for text in axis.get_yticklabels()][2] == "words\nnot tested at this scale"
+    plt.close(figure)

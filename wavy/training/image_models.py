@@ -1,0 +1,41 @@
+"""The untrained model of a run on images."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from wavy.experiments.deit_run import KINDS, DeitRun
+from wavy.loading.timm_models import timm_with_wavy
+
+#: timm's name of each model; all its sizes are the run's.
+NAMES = {"deit": "wavy_deit_tiny_patch16_224", "cait": "wavy_cait_xxs24_224"}
+
+
+def build_image_model(run: DeitRun, num_classes: int, size: int) -> nn.Module:
+    """The untrained model of a run; the same run always gives the same weights.
+
+    Args:
+        run: the parameters.
+        num_classes: C.
+        size: side of the images in pixels.
+    """
+    options = {
+        "img_size": size,
+        "patch_size": run.patch_size,
+        "embed_dim": run.dim,
+        "num_heads": run.heads,
+        "num_classes": num_classes,
+        "drop_path_rate": run.drop_path,
+    }
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(run.seed)
+        if run.residual in KINDS:
+            options |= {"residual": run.residual, "tau": run.tau, "theta_init": run.theta_init or 0.0}
+            options |= {"featscale": run.featscale, "velocity_mlp": run.velocity_mlp}
+            model = timm_with_wavy().create_model(NAMES[run.model], depth=run.depth, **options)
+        else:
+            from wavy.remedies.vision import build_vision_remedy  # noqa: PLC0415 (an extra)
+
+            model = build_vision_remedy(run.residual, run.depth, **options)
+    return model.to(torch.float64 if run.precision == "float64" else torch.float32)
