@@ -1,0 +1,95 @@
+"""GLUE: fine-tuning from a pre-trained BERT of each residual kind, task by task."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from wavy.experiments.bert import CLAIMED, BertRun, bert_run
+from wavy.experiments.fields import Epochs, Kind, Seed, Study, unique
+
+Task = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"]
+#: The tasks whose files can be looked up, those first that the paper has a number of its own for.
+SIX = ("stsb", "mrpc", "rte", "wnli", "cola", "sst2")
+NINE = (*SIX, "qnli", "qqp", "mnli")
+
+#: The setting of each scale: what it changes in a run's defaults.
+SETTINGS = {
+    "quick": {"train_limit": 400, "epochs": 1, "lr": 1e-3, "length": 32},
+    "cpu": {"train_limit": 5000, "lr": 3e-4},
+    "gpu": {"length": 128, "lr": 3e-4},
+    "paper": {"length": 128},
+}
+
+#: What each scale means where a parameter is ``None``.
+SCALES = {
+    "quick": {"tasks": ("mrpc",), "residuals": ("diffusion", "light"), "seeds": (0,)},
+    "cpu": {"tasks": SIX, "residuals": CLAIMED, "seeds": (0, 1, 2, 3, 4)},
+    "gpu": {"tasks": SIX, "residuals": CLAIMED, "seeds": (0, 1, 2, 3, 4)},
+    "paper": {"tasks": NINE, "residuals": CLAIMED, "seeds": (0, 1, 2, 3, 4)},
+}
+
+
+class GlueRun(BaseModel):
+    """All that determines one fine-tuned model, its pre-training included; the defaults are the published recipe."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    experiment: ClassVar[str] = "glue"
+    model_name: ClassVar[str] = "BERT"
+
+    dataset: Task = "stsb"
+    pretraining: BertRun = BertRun()
+    seed: Seed = Field(0, description="of the new head, order and dropout")
+    epochs: Epochs = 3
+    length: int = Field(64, ge=5, description="tokens of an example, at most; what is longer is cut")
+    batch_size: int = Field(32, ge=1)
+    lr: float = Field(5e-5, gt=0, description="highest learning rate; it falls linearly to 0")
+    warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps in which it rises")
+    weight_decay: float = Field(0.1, ge=0)
+    clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
+    train_limit: int | None = Field(None, ge=20, description="labelled examples of the training split, at most")
+    held_out: float = Field(0.1, gt=0, lt=1, description="share of them that selects the epoch")
+
+    @property
+    def residual(self) -> str:
+        """The residual kind, for the results row."""
+        return self.pretraining.residual
+
+    @property
+    def depth(self) -> int:
+        """The number of layers, for the results row."""
+        return self.pretraining.depth
+
+    @property
+    def tau(self) -> float:
+        """The step size, for the results row."""
+        return self.pretraining.tau
+
+    @property
+    def precision(self) -> str:
+        """That of the pre-training."""
+        return self.pretraining.precision
+
+
+class GlueStudy(Study):
+    """The parameters of a sweep over tasks and kinds; ``None`` means what the scale says."""
+
+    scales: ClassVar = SCALES
+
+    scale: Literal["quick", "cpu", "gpu", "paper"] = Field("quick", description="how much to run")
+    tasks: tuple[Task, ...] | None = Field(None, min_length=1, description="tasks of GLUE")
+    residuals: tuple[Kind, ...] | None = Field(None, min_length=1, description="residual kinds")
+    seeds: tuple[Seed, ...] | None = Field(None, min_length=1, description="of pre-training and fine-tuning")
+    device: Literal["cpu", "cuda"] = Field("cpu", description="where to train")
+
+    _once = field_validator("tasks", "residuals", "seeds")(unique)
+
+    def runs(self) -> list[GlueRun]:
+        """The runs of the study: seeds outermost, then tasks, so that a stopped sweep leaves whole comparisons."""
+        return [
+            GlueRun(dataset=task, pretraining=bert_run(kind, self.scale, seed=seed), seed=seed, **SETTINGS[self.scale])
+            for seed in self.chosen("seeds")
+            for task in self.chosen("tasks")
+            for kind in self.chosen("residuals")
+        ]

@@ -1,0 +1,136 @@
+"""One run of GPT-2, from parameters to metrics."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import Dataset
+
+from wavy.data.text.blocks import token_blocks
+from wavy.data.text.unigram import unigram_perplexity
+from wavy.diagnostics import layer_profile
+from wavy.experiments.gpt2 import Gpt2Run
+from wavy.results import run_hash
+from wavy.training.corpora import run_documents, run_tokenizer
+from wavy.training.device import check_device
+from wavy.training.language import LanguageFit, Report, measured, recipe_of, seeded, timed_fit
+from wavy.training.loop import Setup, TokenTask
+from wavy.training.masking import IGNORED
+from wavy.training.trained_state import MEASURES, attention_measures, profile_ends
+
+#: Of the choice of blocks that are evaluated; the same for all runs.
+DATA_SEED = 0
+#: How many validation blocks a trained model is diagnosed on.
+DIAGNOSED = 50
+
+
+class TokenBlocks(Dataset):
+    """Blocks whose tokens are to be predicted, but for special ones: ends of documents and unknown words.
+
+    Args:
+        ids: (n, L).
+        special: ids that are read, but not predicted.
+    """
+
+    def __init__(self, ids: Tensor, special: list[int]) -> None:
+        self.ids = ids
+        self.labels = ids.masked_fill(torch.isin(ids, torch.tensor(special)), IGNORED)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, index: int) -> dict[str, Tensor]:
+        return {"input_ids": self.ids[index], "labels": self.labels[index]}
+
+
+def run_blocks(run: Gpt2Run, split: str) -> TokenBlocks:
+    """The blocks of a split, the same for all models; those of validation and test at most ``run.evaluated``."""
+    ids = _blocks(run.dataset, run.limit, run.vocab_size, run.length, split)
+    if split != "train" and len(ids) > run.evaluated:
+        ids = ids[torch.randperm(len(ids), generator=torch.Generator().manual_seed(DATA_SEED))[: run.evaluated]]
+    return TokenBlocks(ids, run_tokenizer(run).all_special_ids)
+
+
+@lru_cache(maxsize=3)
+def _blocks(dataset: str, limit: int | None, vocab_size: int, length: int, split: str) -> Tensor:
+    run = Gpt2Run(dataset=dataset, limit=limit, vocab_size=vocab_size, length=length)
+    return token_blocks(run_documents(run, split), run_tokenizer(run), length, "stream").ids
+
+
+def build_gpt2(run: Gpt2Run) -> nn.Module:
+    """The untrained model of a run; the same run always gives the same weights."""
+    from wavy.hosts.gpt2 import WavyGPT2Config, WavyGPT2LMHeadModel  # noqa: PLC0415 (an extra)
+
+    tokenizer = run_tokenizer(run)
+    config = WavyGPT2Config(
+        vocab_size=len(tokenizer),
+        n_embd=run.dim,
+        n_layer=run.depth,
+        n_head=run.heads,
+        n_inner=run.mlp_dim,
+        n_positions=run.length,
+        resid_pdrop=run.dropout,
+        embd_pdrop=run.dropout,
+        attn_pdrop=run.dropout,
+        residual=run.residual,
+        tau=run.tau,
+        form=run.form,
+        theta_init=run.theta_init or 0.0,
+        use_cache=False,
+        bos_token_id=tokenizer.sep_token_id,
+        eos_token_id=tokenizer.sep_token_id,
+    )
+    return seeded(lambda: WavyGPT2LMHeadModel(config), run.seed, run.precision)
+
+
+def train_gpt2(run: Gpt2Run, device: str = "cpu", report: Report = None) -> LanguageFit:
+    """Train the model that ``run`` describes; the same run on the same machine gives the same fit."""
+    check_device(device)
+    return timed_fit(
+        build_gpt2(run), TokenTask(causal=True), run_blocks(run, "train"), recipe_of(run), Setup(device=device),
+        report=report, params_hash=run_hash(run),
+    )  # fmt: skip
+
+
+def gpt2_metrics(run: Gpt2Run, device: str = "cpu") -> dict[str, float | None]:
+    """The metrics of one run, for :func:`wavy.sweep.sweep`.
+
+    Beside those of :class:`wavy.training.language.LanguageFit`: of validation (``val_``) and test (``test_``) the loss
+    in nats a token, perplexity and accuracy of the next token; the perplexity of unigrams and the share of the most
+    frequent token (``guess_``); and the diagnosis of the last state on validation blocks, for the model as initialised
+    (``init_``) and as trained.
+    """
+    found = train_gpt2(run, device)
+    metrics = dict(found.metrics)
+    for name, split in (("val", "valid"), ("test", "test")):
+        examples = run_blocks(run, split)
+        scores = None if metrics["diverged"] else measured(found.model, TokenTask(causal=True), examples, run, device)
+        for metric in ("loss", "perplexity", "accuracy"):
+            metrics[f"{name}_{metric}"] = scores and scores[metric]
+        metrics |= {f"{name}_guess_{metric}": value for metric, value in guesses(run, examples).items()}
+    ids = run_blocks(run, "valid").ids[:DIAGNOSED].to(device)
+    for prefix, model in (("init_", build_gpt2(run).to(device)), ("", found.model)):
+        measures = dict.fromkeys(MEASURES) if prefix == "" and metrics["diverged"] else diagnosis(model, ids, run)
+        metrics |= {prefix + measure: value for measure, value in measures.items()}
+    return metrics
+
+
+def guesses(run: Gpt2Run, examples: TokenBlocks) -> dict[str, float]:
+    """What needs no model: perplexity by unigrams, and the share of the most frequent token of training."""
+    train, tokenizer = run_blocks(run, "train"), run_tokenizer(run)
+    asked = examples.labels[:, 1:]
+    asked = asked[asked != IGNORED]
+    frequent = train.labels[train.labels != IGNORED].bincount().argmax()
+    return {
+        "perplexity": unigram_perplexity(train.ids, asked, len(tokenizer), tokenizer.all_special_ids),
+        "accuracy": (asked == frequent).double().mean().item(),
+    }
+
+
+def diagnosis(model: nn.Module, ids: Tensor, run: Gpt2Run) -> dict[str, float]:
+    """The measures of :data:`wavy.training.trained_state.MEASURES`, of the stream before the final norm."""
+    transformer = model.transformer
+    profile = layer_profile(transformer, input_ids=ids, blocks=[transformer.drop, *transformer.h])
+    return profile_ends(profile) | attention_measures(transformer, {"input_ids": ids}, run.tau)
