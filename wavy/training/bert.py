@@ -20,7 +20,7 @@ from wavy.training.loop import Setup
 from wavy.training.masking import Masking
 from wavy.training.pretraining import MaskedPairs, MaskedPredictor, PretrainingTask
 from wavy.training.sentence_pairs import SentencePairs, sentence_pairs
-from wavy.training.trained_state import MEASURES, attention_measures, profile_ends
+from wavy.training.trained_state import attention_measures, state_measures
 from wavy.training.weights import load_weights, save_weights
 
 #: Of pairs and of masks that stay; the same for all runs, so that all models are read on the same examples.
@@ -144,10 +144,9 @@ def bert_metrics(run: BertRun, device: str = "cpu") -> dict[str, float | None]:
             metrics[f"{name}_{metric}"] = scores and scores[metric]
         metrics |= {f"{name}_guess_{metric}": value for metric, value in guesses(run, examples).items()}
     inputs = diagnosed_inputs(run, device)
-    for prefix, model in (("init_", build_bert(run).to(device)), ("", found.model)):
-        measures = dict.fromkeys(MEASURES) if prefix == "" and metrics["diverged"] else diagnosis(model, inputs, run)
-        metrics |= {prefix + measure: value for measure, value in measures.items()}
-    return metrics
+    start = diagnosis(build_bert(run).to(device), inputs, run)
+    trained = dict.fromkeys(start) if metrics["diverged"] else diagnosis(found.model, inputs, run)
+    return metrics | {f"init_{measure}": value for measure, value in start.items()} | trained
 
 
 def guesses(run: BertRun, examples: Dataset) -> dict[str, float]:
@@ -174,7 +173,7 @@ def diagnosed_inputs(run: BertRun, device: str = "cpu") -> dict[str, Tensor]:
 
 
 def diagnosis(model: MaskedPredictor, inputs: dict[str, Tensor], run: BertRun) -> dict[str, float]:
-    """The measures of :data:`wavy.training.trained_state.MEASURES` of a model."""
+    """The measures of the state and of attention, see :mod:`wavy.training.trained_state`."""
     bert = model.bert.bert
     profile = layer_profile(bert, blocks=model.state_modules(), **inputs)
-    return profile_ends(profile) | attention_measures(bert, inputs, run.tau)
+    return state_measures(profile) | attention_measures(bert, inputs, run.tau)

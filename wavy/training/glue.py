@@ -20,7 +20,7 @@ from wavy.training.glue_examples import GlueExamples
 from wavy.training.glue_scores import METRICS, glue_metrics, glue_score, selected_epoch
 from wavy.training.language import mixed_precision, seeded, timed_fit
 from wavy.training.loop import ClassTask, NumberTask, Recipe, Setup, Task
-from wavy.training.trained_state import attention_measures, profile_ends
+from wavy.training.trained_state import attention_measures, state_measures
 
 #: The official validation split of a task; of mnli the one with texts as in training.
 VALIDATION = {"mnli": "validation_matched"}
@@ -70,7 +70,8 @@ def glue_metrics_of(run: GlueRun, device: str = "cpu") -> dict[str, float | None
     part selects (``epoch``). ``score_best`` and ``score_published`` are selected and read on the validation data,
     by the rules of :func:`wavy.training.glue_scores.selected_epoch`. ``guess_score`` is that of always naming the
     largest class. The diagnosis is that of the last epoch: of the last state of validation examples of one length,
-    and ``cls_between`` and ``cls_within``, the variance of all their [CLS] states between and within classes.
+    and ``inter_class_variance``, the variance between the class means of the [CLS] states of all, and its share of
+    the whole.
     """
     check_device(device)
     parts, model = GlueParts(run), build_glue(run, device)
@@ -143,9 +144,9 @@ def diagnosis(model: nn.Module, parts: GlueParts, run: GlueRun, device: str) -> 
     batch = parts.collate([validation[index] for index in validation.alike(DIAGNOSED)])
     inputs = {name: values.to(device) for name, values in batch.items() if name != "labels"}
     blocks = [model.bert.embeddings, *model.bert.encoder.layer]
-    measures = profile_ends(layer_profile(model.bert, blocks=blocks, **inputs))
+    measures = state_measures(layer_profile(model.bert, blocks=blocks, **inputs))
     measures |= attention_measures(model.bert, inputs, run.tau)
-    variances = (None, None)
+    between = within = None
     if parts.classes:
         states = []
         for start in range(0, len(validation), run.batch_size):
@@ -153,5 +154,6 @@ def diagnosis(model: nn.Module, parts: GlueParts, run: GlueRun, device: str) -> 
             batch = parts.collate([validation[index] for index in rows])
             batch = {name: values.to(device) for name, values in batch.items() if name != "labels"}
             states.append(model.bert(**batch).last_hidden_state[:, 0].double().cpu())
-        variances = (value.item() for value in class_variances(torch.cat(states), validation.labels))
-    return measures | dict(zip(("cls_between", "cls_within"), variances, strict=True))
+        between, within = (value.item() for value in class_variances(torch.cat(states), validation.labels))
+    share = between and between / (between + within)
+    return measures | {"inter_class_variance": between, "inter_class_share": share}

@@ -18,7 +18,7 @@ from wavy.training.device import check_device
 from wavy.training.language import LanguageFit, Report, measured, recipe_of, seeded, timed_fit
 from wavy.training.loop import Setup, TokenTask
 from wavy.training.masking import IGNORED
-from wavy.training.trained_state import MEASURES, attention_measures, profile_ends
+from wavy.training.trained_state import attention_measures, state_measures
 
 #: Of the choice of blocks that are evaluated; the same for all runs.
 DATA_SEED = 0
@@ -111,10 +111,9 @@ def gpt2_metrics(run: Gpt2Run, device: str = "cpu") -> dict[str, float | None]:
             metrics[f"{name}_{metric}"] = scores and scores[metric]
         metrics |= {f"{name}_guess_{metric}": value for metric, value in guesses(run, examples).items()}
     ids = run_blocks(run, "valid").ids[:DIAGNOSED].to(device)
-    for prefix, model in (("init_", build_gpt2(run).to(device)), ("", found.model)):
-        measures = dict.fromkeys(MEASURES) if prefix == "" and metrics["diverged"] else diagnosis(model, ids, run)
-        metrics |= {prefix + measure: value for measure, value in measures.items()}
-    return metrics
+    start = diagnosis(build_gpt2(run).to(device), ids, run)
+    trained = dict.fromkeys(start) if metrics["diverged"] else diagnosis(found.model, ids, run)
+    return metrics | {f"init_{measure}": value for measure, value in start.items()} | trained
 
 
 def guesses(run: Gpt2Run, examples: TokenBlocks) -> dict[str, float]:
@@ -130,7 +129,7 @@ def guesses(run: Gpt2Run, examples: TokenBlocks) -> dict[str, float]:
 
 
 def diagnosis(model: nn.Module, ids: Tensor, run: Gpt2Run) -> dict[str, float]:
-    """The measures of :data:`wavy.training.trained_state.MEASURES`, of the stream before the final norm."""
+    """The measures of the state and of attention, see :mod:`wavy.training.trained_state`."""
     transformer = model.transformer
-    profile = layer_profile(transformer, input_ids=ids, blocks=[transformer.drop, *transformer.h])
-    return profile_ends(profile) | attention_measures(transformer, {"input_ids": ids}, run.tau)
+    profile = layer_profile(transformer, input_ids=ids, blocks=[transformer.drop, *transformer.h, transformer.ln_f])
+    return state_measures(profile, final_norm=True) | attention_measures(transformer, {"input_ids": ids}, run.tau)

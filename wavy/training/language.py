@@ -30,8 +30,9 @@ Report = Callable[[str], None] | None
 class LanguageFit:
     """What one training run found. ``model`` holds the weights after the last step, in eval mode: none are selected.
 
-    ``metrics``: train_loss (over the last steps), step_seconds (computing time on a CPU, else time, evaluations
-    included), parameters, diverged (1 where loss, gradient or weights stopped being finite).
+    ``metrics``: last_loss (mean over the last steps); the mean time of a step with its share of the evaluations, in
+    seconds, step_seconds by the clock and step_cpu_seconds of this process; parameters; diverged (1 where loss,
+    gradient or weights stopped being finite).
     ``history``, ``evaluations``: as in :class:`wavy.training.loop.Fit`; empty where the run diverged.
     """
 
@@ -74,18 +75,20 @@ def timed_fit(
 
     The generators of random numbers go on afterwards as if nothing had been drawn.
     """
-    history, evaluations, diverged, start = pd.DataFrame(), pd.DataFrame(), 0, _clock(setup.device)
+    history, evaluations, diverged = pd.DataFrame(), pd.DataFrame(), 0
+    start = time.perf_counter(), time.process_time()
     try:
         with kept_generators():
             found = fit(model, task, train, recipe, setup, report=report, **options)
         history, evaluations = found.history, found.evaluations
     except NonFinite:
         diverged = 1
-    seconds = _clock(setup.device) - start
+    wall, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
     last = max(1, int(LAST * recipe.steps))
     metrics = {
-        "train_loss": None if diverged else history["loss"].tail(last).mean().item(),
-        "step_seconds": None if diverged else seconds / recipe.steps,
+        "last_loss": None if diverged else history["loss"].tail(last).mean().item(),
+        "step_seconds": None if diverged else wall / recipe.steps,
+        "step_cpu_seconds": None if diverged else cpu / recipe.steps,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "diverged": diverged,
     }
@@ -98,8 +101,3 @@ def measured(
     """What a task measures on a data set, in the run's precision."""
     with accelerated(mixed_precision(run.precision), Setup(device=device)) as accelerator:
         return evaluate(accelerator, model, task, examples, batch_size=run.batch_size, collate=collate)
-
-
-def _clock(device: str | None) -> float:
-    # Other work on the machine makes a wait, but no computing time; a GPU's time is not the process's own.
-    return time.process_time() if device == "cpu" else time.perf_counter()

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
 import torch
 from torch import Tensor
 
 from wavy.diagnostics import spectral_gap, wave_growth
 
-#: The measures, in the names of the other experiments' rows: of the state after the last layer its mean cosine,
-#: effective rank and node variance, and its Dirichlet energy over that of the first state; of the attention matrices,
-#: means over layers, heads and examples, their spectral gap and the largest factor of a full-wave mode in one layer.
-MEASURES = ("cosine", "effective_rank", "node_variance", "energy_ratio", "gap", "growth")
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 
-def profile_ends(profile: pd.DataFrame) -> dict[str, float]:
-    """The measures of the last state of a layer profile."""
-    first, last = profile.iloc[0], profile.iloc[-1]
-    ends = {name: last[name].item() for name in ("cosine", "effective_rank", "node_variance")}
-    return ends | {"energy_ratio": (last["dirichlet_energy"] / first["dirichlet_energy"]).item()}
+def state_measures(profile: pd.DataFrame, final_norm: bool = False) -> dict[str, float]:
+    """What is left of the differences between tokens, in the names of the other experiments' rows.
+
+    Of the state after the last layer: cosine, effective_rank, and energy_ratio, its Dirichlet energy over that of the
+    state before the first layer. Of the last normalised state, whose scale is not free: node_variance. And the cosine
+    of each state: cosine_0 before the first layer, cosine_1 after it, and so on.
+
+    Args:
+        profile: from :func:`wavy.diagnostics.layer_profile`, the state before the first layer included.
+        final_norm: whether its last row is the state after a final norm; without one the layers end in a norm.
+    """
+    states = profile.iloc[:-1] if final_norm else profile
+    first, last = states.iloc[0], states.iloc[-1]
+    return {
+        **{name: last[name].item() for name in ("cosine", "effective_rank")},
+        "energy_ratio": (last["dirichlet_energy"] / first["dirichlet_energy"]).item(),
+        "node_variance": profile["node_variance"].iloc[-1].item(),
+        **{f"cosine_{layer}": cosine for layer, cosine in enumerate(states["cosine"])},
+    }
 
 
 @torch.no_grad()
-def attention_measures(model: object, inputs: dict[str, Tensor], tau: float) -> dict[str, float]:
-    """The measures of the attention matrices of a model of transformers'."""
+def attention_measures(model: PreTrainedModel, inputs: dict[str, Tensor], tau: float) -> dict[str, float]:
+    """Means over layers, heads and examples: gap, and growth, the largest factor of a full-wave mode in one layer.
+
+    Args:
+        model: an encoder or decoder of transformers', without its head.
+        inputs: of the model, without padding.
+        tau: step size.
+    """
     backend = model.config._attn_implementation
     model.set_attn_implementation("eager")  # the others do not hand out the matrices
     try:
