@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
+import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
@@ -125,18 +126,23 @@ def pretrained_bert(run: BertRun, device: str = "cpu", report: Report = None) ->
 
 
 def bert_metrics(run: BertRun, device: str = "cpu") -> dict[str, float | None]:
-    """The metrics of one run, for :func:`wavy.sweep.sweep`.
+    """The metrics of one run, for :func:`wavy.sweep.sweep`; its weights are kept for what starts from them."""
+    found = train_bert(run, device)
+    if not found.metrics["diverged"]:
+        save_weights(found.model, run)
+    return fitted_metrics(run, found, device)
+
+
+def fitted_metrics(run: BertRun, found: LanguageFit, device: str = "cpu") -> dict[str, float | None]:
+    """The metrics of a run that has been trained.
 
     Beside those of :class:`wavy.training.language.LanguageFit`: of validation (``val_``) and test (``test_``), on fixed
     masks, the loss in nats a masked token, perplexity, masked accuracy and accuracy of next sentences; what needs no
     model (``guess_``): the perplexity of unigrams, the shares of the most frequent token and of the larger class of
     pairs; and the diagnosis of the last state, see :mod:`wavy.training.trained_state`, on full validation pairs, for
-    the model as initialised (``init_``) and as trained. The weights are kept for what starts from them.
+    the model as initialised (``init_``) and as trained.
     """
-    found = train_bert(run, device)
     metrics = dict(found.metrics)
-    if not metrics["diverged"]:
-        save_weights(found.model, run)
     for name, split in (("val", "valid"), ("test", "test")):
         examples = masked_pairs(run, split)
         scores = None if metrics["diverged"] else measured(found.model, pretraining_task(run), examples, run, device)
@@ -174,6 +180,9 @@ def diagnosed_inputs(run: BertRun, device: str = "cpu") -> dict[str, Tensor]:
 
 def diagnosis(model: MaskedPredictor, inputs: dict[str, Tensor], run: BertRun) -> dict[str, float]:
     """The measures of the state and of attention, see :mod:`wavy.training.trained_state`."""
-    bert = model.bert.bert
-    profile = layer_profile(bert, blocks=model.state_modules(), **inputs)
-    return state_measures(profile) | attention_measures(bert, inputs, run.tau)
+    return state_measures(bert_profile(model, inputs)) | attention_measures(model.bert.bert, inputs, run.tau)
+
+
+def bert_profile(model: MaskedPredictor, inputs: dict[str, Tensor]) -> pd.DataFrame:
+    """The layer profile of a model on its inputs; layer 0 is the state before the first layer."""
+    return layer_profile(model.bert.bert, blocks=model.state_modules(), **inputs)

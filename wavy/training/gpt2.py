@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
@@ -95,14 +96,18 @@ def train_gpt2(run: Gpt2Run, device: str = "cpu", report: Report = None) -> Lang
 
 
 def gpt2_metrics(run: Gpt2Run, device: str = "cpu") -> dict[str, float | None]:
-    """The metrics of one run, for :func:`wavy.sweep.sweep`.
+    """The metrics of one run, for :func:`wavy.sweep.sweep`."""
+    return fitted_metrics(run, train_gpt2(run, device), device)
+
+
+def fitted_metrics(run: Gpt2Run, found: LanguageFit, device: str = "cpu") -> dict[str, float | None]:
+    """The metrics of a run that has been trained.
 
     Beside those of :class:`wavy.training.language.LanguageFit`: of validation (``val_``) and test (``test_``) the loss
     in nats a token, perplexity and accuracy of the next token; the perplexity of unigrams and the share of the most
     frequent token (``guess_``); and the diagnosis of the last state on validation blocks, for the model as initialised
     (``init_``) and as trained.
     """
-    found = train_gpt2(run, device)
     metrics = dict(found.metrics)
     for name, split in (("val", "valid"), ("test", "test")):
         examples = run_blocks(run, split)
@@ -110,7 +115,7 @@ def gpt2_metrics(run: Gpt2Run, device: str = "cpu") -> dict[str, float | None]:
         for metric in ("loss", "perplexity", "accuracy"):
             metrics[f"{name}_{metric}"] = scores and scores[metric]
         metrics |= {f"{name}_guess_{metric}": value for metric, value in guesses(run, examples).items()}
-    ids = run_blocks(run, "valid").ids[:DIAGNOSED].to(device)
+    ids = diagnosed_ids(run, device)
     start = diagnosis(build_gpt2(run).to(device), ids, run)
     trained = dict.fromkeys(start) if metrics["diverged"] else diagnosis(found.model, ids, run)
     return metrics | {f"init_{measure}": value for measure, value in start.items()} | trained
@@ -128,8 +133,19 @@ def guesses(run: Gpt2Run, examples: TokenBlocks) -> dict[str, float]:
     }
 
 
+def diagnosed_ids(run: Gpt2Run, device: str = "cpu") -> Tensor:
+    """Validation blocks that a model is diagnosed on."""
+    return run_blocks(run, "valid").ids[:DIAGNOSED].to(device)
+
+
 def diagnosis(model: nn.Module, ids: Tensor, run: Gpt2Run) -> dict[str, float]:
     """The measures of the state and of attention, see :mod:`wavy.training.trained_state`."""
+    measures = state_measures(gpt2_profile(model, ids), final_norm=True)
+    return measures | attention_measures(model.transformer, {"input_ids": ids}, run.tau)
+
+
+def gpt2_profile(model: nn.Module, ids: Tensor) -> pd.DataFrame:
+    """The layer profile of a model, from the state before the first layer to that after the final norm."""
     transformer = model.transformer
-    profile = layer_profile(transformer, input_ids=ids, blocks=[transformer.drop, *transformer.h, transformer.ln_f])
-    return state_measures(profile, final_norm=True) | attention_measures(transformer, {"input_ids": ids}, run.tau)
+    blocks = [transformer.drop, *transformer.h, transformer.ln_f]
+    return layer_profile(transformer, input_ids=ids, blocks=blocks)
