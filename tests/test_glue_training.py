@@ -115,3 +115,9 @@ def test_a_run_that_diverges_has_no_score(toys):
     assert (found["diverged"], found["last_loss"]) == (1, None)
     assert "score" not in found or found["score"] is None
     assert 0 < found["guess_score"] <= 1
+
+
+def test_dropout_of_fine_tuning_is_its_own(toys):
+    model = glue.build_glue(tiny(dropout=0.25))
+    assert model.config.hidden_dropout_prob == 0.25
+    assert tiny(dropout=0.25).pretraining.dropout == 0

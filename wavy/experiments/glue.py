@@ -48,6 +48,7 @@ class GlueRun(BaseModel):
     warmup: float = Field(0.1, ge=0, lt=1, description="share of the steps in which it rises")
     weight_decay: float = Field(0.1, ge=0)
     clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
+    dropout: float = Field(0.1, ge=0, lt=1)
     train_limit: int | None = Field(None, ge=20, description="labelled examples of the training split, at most")
     held_out: float = Field(0.1, gt=0, lt=1, description="share of them that selects the epoch")
 

@@ -42,6 +42,7 @@ class LanguageRun(BaseModel):
     weight_decay: float = Field(0.01, ge=0)
     clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
     dropout: float = Field(0.1, ge=0, lt=1)
+    init_std: float = Field(0.02, gt=0, description="of the weights of matrices and embeddings at the start")
     precision: Literal["float64", "float32", "bf16", "fp16"] = "float32"
     evaluated: int = Field(1000, ge=1, description="sequences of validation and of test that are read, at most")
 

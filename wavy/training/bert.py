@@ -77,6 +77,7 @@ def bert_config(run: BertRun, **options: object) -> object:
         max_position_embeddings=run.length,
         hidden_dropout_prob=run.dropout,
         attention_probs_dropout_prob=run.dropout,
+        initializer_range=run.init_std,
         residual=run.residual,
         tau=run.tau,
         form=run.form,

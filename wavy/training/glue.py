@@ -56,7 +56,8 @@ def build_glue(run: GlueRun, device: str = "cpu") -> nn.Module:
     """
     from wavy.hosts.bert import WavyBertForSequenceClassification  # noqa: PLC0415 (an extra)
 
-    config = bert_config(run.pretraining, num_labels=len(TASKS[run.dataset].label_names) or 1)
+    outputs = len(TASKS[run.dataset].label_names) or 1
+    config = bert_config(run.pretraining.model_copy(update={"dropout": run.dropout}), num_labels=outputs)
     model = seeded(lambda: WavyBertForSequenceClassification(config), run.seed, run.precision)
     model.bert.load_state_dict(pretrained_bert(run.pretraining, device).bert.bert.state_dict())
     return model.to(device)

@@ -75,6 +75,7 @@ def build_gpt2(run: Gpt2Run) -> nn.Module:
         resid_pdrop=run.dropout,
         embd_pdrop=run.dropout,
         attn_pdrop=run.dropout,
+        initializer_range=run.init_std,
         residual=run.residual,
         tau=run.tau,
         form=run.form,
