@@ -80,6 +80,16 @@ def test_a_deep_plan_is_narrow():
     assert deep.depth > wide.depth
     assert deep.dim <= wide.dim
     assert {run.depth for run in BertStudy(scale="cpu", plan="deep").runs()} == {48}
+    assert {run.seed for run in BertStudy(scale="cpu", plan="deep").runs()} == {0, 1}
+    assert {run.seed for run in BertStudy(scale="cpu", plan="deep", seeds=(3,)).runs()} == {3}
+
+
+def test_the_search_is_on_diffusion_alone_and_holds_the_rate_of_the_scale():
+    runs = BertStudy(scale="cpu", plan="search").runs()
+    assert {run.residual for run in runs} == {"diffusion"}
+    chosen = bert_run("diffusion", "cpu")
+    assert chosen.lr in {run.lr for run in runs}
+    assert {run.model_copy(update={"lr": chosen.lr, "steps": chosen.steps}) for run in runs} == {chosen}
 
 
 def test_steps_can_be_set_for_all_runs():

@@ -17,11 +17,15 @@ ALL = (*CLAIMED, "mix_light")
 #: The setting of each scale: what it changes in a run's defaults.
 SETTINGS = {
     "quick": {
-        "dataset": "docstrings", "limit": 400_000, "vocab_size": 1000, "depth": 4, "dim": 32, "heads": 2, "mlp_dim": 64,
-        "length": 32, "batch_size": 32, "steps": 250, "lr": 5e-3, "dropout": 0.0, "precision": "float64",
-        "evaluated": 200,
+        "dataset": "docstrings", "limit": 400_000, "vocab_size": 500, "depth": 4, "dim": 32, "heads": 2, "mlp_dim": 64,
+        "length": 32, "batch_size": 16, "steps": 400, "lr": 5e-3, "dropout": 0.0, "init_std": 0.1,
+        "precision": "float64", "evaluated": 200,
     },
-    "cpu": {},
+    # A larger vocabulary, or weights that start as small as BERT's, learn no context in so few steps.
+    "cpu": {
+        "vocab_size": 1024, "dim": 64, "heads": 2, "mlp_dim": 256, "batch_size": 16, "steps": 2000, "lr": 1e-3,
+        "dropout": 0.0, "init_std": 0.07,
+    },
     "gpu": {"dim": 256, "mlp_dim": 1024, "length": 128, "batch_size": 128, "steps": 2000, "precision": "bf16"},
     "paper": {
         "dataset": "wikipedia+bookcorpus", "limit": 2_000_000_000, "vocab_size": 30_522, "depth": 24, "dim": 256,
@@ -29,8 +33,15 @@ SETTINGS = {
         "precision": "fp16", "evaluated": 10_000,
     },
 }  # fmt: skip
-#: Few channels and many layers, where over-smoothing should bite; about the cost of the 12 wide layers.
-DEEP = {"depth": 48, "dim": 64, "heads": 2, "mlp_dim": 256}
+#: Few channels and many layers, where over-smoothing should bite: what it changes in the setting of a scale.
+DEEP = {
+    "quick": {"depth": 16, "dim": 16, "mlp_dim": 32},
+    "cpu": {"depth": 48, "dim": 32, "mlp_dim": 128, "steps": 1000, "init_std": 0.1},
+    "gpu": {"depth": 48, "dim": 128, "mlp_dim": 512},
+    "paper": {"depth": 48, "dim": 128, "mlp_dim": 512},
+}
+#: Learning rates among which validation chooses, on diffusion alone, in a quarter of the steps.
+SEARCHED = (5e-4, 1e-3, 2e-3)
 
 #: What each scale means where a parameter is ``None``.
 SCALES = {
@@ -39,6 +50,8 @@ SCALES = {
     "gpu": {"residuals": ALL, "seeds": (0, 1, 2, 3, 4)},
     "paper": {"residuals": CLAIMED, "seeds": (0, 1, 2, 3, 4)},
 }
+#: What the plans have in place of a scale's values.
+PLANS = {"deep": {"residuals": CLAIMED, "seeds": (0, 1)}, "search": {"residuals": ("diffusion",), "seeds": (0,)}}
 
 
 class BertRun(LanguageRun):
@@ -57,7 +70,9 @@ class BertStudy(Study):
     scales: ClassVar = SCALES
 
     scale: Literal["quick", "cpu", "gpu", "paper"] = Field("quick", description="how much to run")
-    plan: Literal["kinds", "deep"] = Field("kinds", description="the scale's model, or 48 narrow layers")
+    plan: Literal["kinds", "deep", "search"] = Field(
+        "kinds", description="the scale's model, many narrow layers, or diffusion at several learning rates"
+    )
     residuals: tuple[Kind, ...] | None = Field(None, min_length=1, description="residual kinds")
     seeds: tuple[Seed, ...] | None = Field(None, min_length=1, description="one run for each")
     steps: int | None = Field(None, ge=1, description="training steps of one run; None for those of the scale")
@@ -65,17 +80,31 @@ class BertStudy(Study):
 
     _once = field_validator("residuals", "seeds")(unique)
 
+    def chosen(self, name: str) -> object:
+        """A parameter's value; where it is ``None``, that of the plan or of the scale."""
+        if getattr(self, name) is None and name in PLANS.get(self.plan, {}):
+            return PLANS[self.plan][name]
+        return super().chosen(name)
+
     def runs(self) -> list[BertRun]:
         """The runs of the study: seeds outermost, so that a stopped sweep leaves whole comparisons."""
+        own = {"steps": self.steps} if self.steps else {}
         return [
-            bert_run(kind, self.scale, self.plan, seed=seed, **({"steps": self.steps} if self.steps else {}))
+            bert_run(kind, self.scale, self.plan, seed=seed, **(change | own))
             for seed in self.chosen("seeds")
             for kind in self.chosen("residuals")
+            for change in self._changes()
         ]
+
+    def _changes(self) -> list[dict[str, object]]:
+        if self.plan != "search":
+            return [{}]
+        quarter = bert_run("diffusion", self.scale).steps // 4
+        return [{"lr": lr, "steps": quarter} for lr in SEARCHED]
 
 
 def bert_run(residual: str, scale: str, plan: str = "kinds", **options: object) -> BertRun:
     """A run at the setting of a scale and a plan, with theta starting at 0 where there is one, then ``options``."""
-    setting = SETTINGS[scale] | (DEEP if plan == "deep" else {})
+    setting = SETTINGS[scale] | (DEEP[scale] if plan == "deep" else {})
     start = {"theta_init": 0.0 if residual in MIXED_KINDS else None}
     return BertRun(residual=residual, **(start | setting | options))

@@ -16,9 +16,12 @@ from wavy.experiments.language_run import LanguageRun
 SETTINGS = {
     "quick": {
         "dataset": "docstrings", "limit": 400_000, "vocab_size": 1000, "dim": 32, "heads": 2, "mlp_dim": 64,
-        "length": 32, "steps": 150, "lr": 5e-3, "dropout": 0.0, "precision": "float64", "evaluated": 200,
+        "length": 32, "batch_size": 16, "steps": 250, "lr": 5e-3, "dropout": 0.0, "init_std": 0.1,
+        "precision": "float64", "evaluated": 200,
     },
-    "cpu": {"dim": 64, "heads": 2, "mlp_dim": 256, "steps": 1000},
+    "cpu": {
+        "vocab_size": 1024, "dim": 64, "heads": 2, "mlp_dim": 256, "batch_size": 16, "dropout": 0.0, "init_std": 0.07,
+    },
     "gpu": {"dim": 256, "mlp_dim": 1024, "length": 128, "batch_size": 128, "steps": 2000, "precision": "bf16"},
     "paper": {
         "dataset": "openwebtext", "limit": 2_000_000_000, "vocab_size": 30_522, "dim": 768, "heads": 12,
