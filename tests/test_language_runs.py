@@ -90,6 +90,10 @@ def test_the_search_is_on_diffusion_alone_and_holds_the_rate_of_the_scale():
     chosen = bert_run("diffusion", "cpu")
     assert chosen.lr in {run.lr for run in runs}
     assert {run.model_copy(update={"lr": chosen.lr, "steps": chosen.steps}) for run in runs} == {chosen}
+    tuned = GlueStudy(scale="cpu", plan="search").runs()
+    assert {run.residual for run in tuned} == {"diffusion"}
+    assert GlueStudy(scale="cpu").runs()[0].lr in {run.lr for run in tuned}
+    assert len({run.dataset for run in tuned}) == 1
 
 
 def test_steps_can_be_set_for_all_runs():

@@ -29,6 +29,10 @@ SCALES = {
     "gpu": {"tasks": SIX, "residuals": CLAIMED, "seeds": (0, 1, 2, 3, 4)},
     "paper": {"tasks": NINE, "residuals": CLAIMED, "seeds": (0, 1, 2, 3, 4)},
 }
+#: Learning rates among which the held-out part of one task chooses, on diffusion alone.
+SEARCHED = (1e-4, 3e-4, 1e-3)
+#: What the search has in place of a scale's values.
+SEARCH = {"tasks": ("sst2",), "residuals": ("diffusion",), "seeds": (0,)}
 
 
 class GlueRun(BaseModel):
@@ -79,6 +83,7 @@ class GlueStudy(Study):
     scales: ClassVar = SCALES
 
     scale: Literal["quick", "cpu", "gpu", "paper"] = Field("quick", description="how much to run")
+    plan: Literal["kinds", "search"] = Field("kinds", description="all runs, or diffusion at several learning rates")
     tasks: tuple[Task, ...] | None = Field(None, min_length=1, description="tasks of GLUE")
     residuals: tuple[Kind, ...] | None = Field(None, min_length=1, description="residual kinds")
     seeds: tuple[Seed, ...] | None = Field(None, min_length=1, description="of pre-training and fine-tuning")
@@ -86,11 +91,20 @@ class GlueStudy(Study):
 
     _once = field_validator("tasks", "residuals", "seeds")(unique)
 
+    def chosen(self, name: str) -> object:
+        """A parameter's value; where it is ``None``, that of the plan or of the scale."""
+        if getattr(self, name) is None and self.plan == "search" and name in SEARCH:
+            return SEARCH[name]
+        return super().chosen(name)
+
     def runs(self) -> list[GlueRun]:
         """The runs of the study: seeds outermost, then tasks, so that a stopped sweep leaves whole comparisons."""
+        setting = SETTINGS[self.scale]
+        rates = SEARCHED if self.plan == "search" else (setting.get("lr", GlueRun.model_fields["lr"].default),)
         return [
-            GlueRun(dataset=task, pretraining=bert_run(kind, self.scale, seed=seed), seed=seed, **SETTINGS[self.scale])
+            GlueRun(dataset=task, pretraining=bert_run(kind, self.scale, seed=seed), seed=seed, **setting | {"lr": lr})
             for seed in self.chosen("seeds")
             for task in self.chosen("tasks")
             for kind in self.chosen("residuals")
+            for lr in rates
         ]
