@@ -95,9 +95,9 @@ class PretrainingTask:
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         tokens, pairs, predicted = self._logits(model, batch)
         loss = F.cross_entropy(tokens, batch["labels"][predicted], reduction="sum")
-        # Without NSP the head still takes part, so that all processes have gradients of the same parameters.
-        factor = self.predictions if self.nsp else 0
-        return loss + factor * F.cross_entropy(pairs, batch["next_sentence_label"], reduction="sum")
+        # Without NSP its head still takes part, so that all have the same gradients.
+        factor, labels = self.predictions if self.nsp else 0, batch["next_sentence_label"]
+        return loss + factor * F.cross_entropy(pairs, labels, reduction="sum")
 
     def outputs(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         tokens, pairs, predicted = self._logits(model, batch)
