@@ -34,10 +34,11 @@ def selection_on_noise(runs: int = 20_000) -> tuple[float, float]:
 def share_of_the_velocity() -> tuple[float, float]:
     """Products of the full wave to those of diffusion: published BERT, and a limit."""
     runs = {run.residual: run for run in BertStudy(scale="paper", seeds=(0,)).runs()}
-    published = [forward_products(runs[kind]) for kind in ("diffusion", "full")]
+    sides = runs["diffusion"], runs["full"]
     change = {"depth": 256, "length": 5, "vocab_size": 1}
-    extreme = [forward_products(runs[kind].model_copy(update=change)) for kind in ("diffusion", "full")]
-    ratio, limit = (full / diffusion for diffusion, full in (published, extreme))
+    changed = [run.model_copy(update=change) for run in sides]
+    ratio = forward_products(sides[1]) / forward_products(sides[0])
+    limit = forward_products(changed[1]) / forward_products(changed[0])
     assert 1 < ratio < limit < 5 / 3
     assert limit > 1.65
     return ratio, limit

@@ -28,7 +28,7 @@ DIAGNOSED = 50
 
 
 class TokenBlocks(Dataset):
-    """Blocks whose tokens are to be predicted, but for ends of documents and unknown words.
+    """Blocks of tokens to predict, but for ends of documents and unknown words.
 
     Args:
         ids: (n, L).
