@@ -14,9 +14,10 @@ from wavy.data.text.unigram import unigram_perplexity
 from wavy.diagnostics import layer_profile
 from wavy.experiments.bert import BertRun
 from wavy.results import run_hash
+from wavy.training import language
 from wavy.training.corpora import run_documents, run_tokenizer
 from wavy.training.device import check_device
-from wavy.training.language import LanguageFit, Report, measured, recipe_of, seeded, timed_fit
+from wavy.training.language import LanguageFit, Report, recipe_of, seeded, timed_fit
 from wavy.training.loop import Setup
 from wavy.training.masking import Masking
 from wavy.training.pretraining import MaskedPairs, MaskedPredictor, PretrainingTask
@@ -143,17 +144,15 @@ def fitted_metrics(run: BertRun, found: LanguageFit, device: str = "cpu") -> dic
     pairs; and the diagnosis of the last state, see :mod:`wavy.training.trained_state`, on full validation pairs, for
     the model as initialised (``init_``) and as trained.
     """
-    metrics = dict(found.metrics)
-    for name, split in (("val", "valid"), ("test", "test")):
-        examples = masked_pairs(run, split)
-        scores = None if metrics["diverged"] else measured(found.model, pretraining_task(run), examples, run, device)
-        for metric in ("loss", "perplexity", "accuracy", "nsp_accuracy"):
-            metrics[f"{name}_{metric}"] = scores and scores[metric]
-        metrics |= {f"{name}_guess_{metric}": value for metric, value in guesses(run, examples).items()}
     inputs = diagnosed_inputs(run, device)
-    start = diagnosis(build_bert(run).to(device), inputs, run)
-    trained = dict.fromkeys(start) if metrics["diverged"] else diagnosis(found.model, inputs, run)
-    return metrics | {f"init_{measure}": value for measure, value in start.items()} | trained
+    return language.fitted_metrics(
+        run, found, device,
+        task=pretraining_task(run),
+        parts={"val": masked_pairs(run, "valid"), "test": masked_pairs(run, "test")},
+        guesses=lambda examples: guesses(run, examples),
+        diagnosis=lambda model: diagnosis(model, inputs, run),
+        start=build_bert(run),
+    )  # fmt: skip
 
 
 def guesses(run: BertRun, examples: Dataset) -> dict[str, float]:

@@ -14,9 +14,10 @@ from wavy.data.text.unigram import unigram_perplexity
 from wavy.diagnostics import layer_profile
 from wavy.experiments.gpt2 import Gpt2Run
 from wavy.results import run_hash
+from wavy.training import language
 from wavy.training.corpora import run_documents, run_tokenizer
 from wavy.training.device import check_device
-from wavy.training.language import LanguageFit, Report, measured, recipe_of, seeded, timed_fit
+from wavy.training.language import LanguageFit, Report, recipe_of, seeded, timed_fit
 from wavy.training.loop import Setup, TokenTask
 from wavy.training.masking import IGNORED
 from wavy.training.trained_state import attention_measures, state_measures
@@ -109,17 +110,15 @@ def fitted_metrics(run: Gpt2Run, found: LanguageFit, device: str = "cpu") -> dic
     frequent token (``guess_``); and the diagnosis of the last state on validation blocks, for the model as initialised
     (``init_``) and as trained.
     """
-    metrics = dict(found.metrics)
-    for name, split in (("val", "valid"), ("test", "test")):
-        examples = run_blocks(run, split)
-        scores = None if metrics["diverged"] else measured(found.model, TokenTask(causal=True), examples, run, device)
-        for metric in ("loss", "perplexity", "accuracy"):
-            metrics[f"{name}_{metric}"] = scores and scores[metric]
-        metrics |= {f"{name}_guess_{metric}": value for metric, value in guesses(run, examples).items()}
     ids = diagnosed_ids(run, device)
-    start = diagnosis(build_gpt2(run).to(device), ids, run)
-    trained = dict.fromkeys(start) if metrics["diverged"] else diagnosis(found.model, ids, run)
-    return metrics | {f"init_{measure}": value for measure, value in start.items()} | trained
+    return language.fitted_metrics(
+        run, found, device,
+        task=TokenTask(causal=True),
+        parts={"val": run_blocks(run, "valid"), "test": run_blocks(run, "test")},
+        guesses=lambda examples: guesses(run, examples),
+        diagnosis=lambda model: diagnosis(model, ids, run),
+        start=build_gpt2(run),
+    )  # fmt: skip
 
 
 def guesses(run: Gpt2Run, examples: TokenBlocks) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,3 +101,38 @@ def measured(
     """What a task measures on a data set, in the run's precision."""
     with accelerated(mixed_precision(run.precision), Setup(device=device)) as accelerator:
         return evaluate(accelerator, model, task, examples, batch_size=run.batch_size, collate=collate)
+
+
+def fitted_metrics(
+    run: LanguageRun,
+    found: LanguageFit,
+    device: str,
+    *,
+    task: Task,
+    parts: Mapping[str, Dataset],
+    guesses: Callable[[Dataset], dict[str, float]],
+    diagnosis: Callable[[nn.Module], dict[str, float]],
+    start: nn.Module,
+) -> dict[str, float | None]:
+    """The metrics of a run that has been trained, beside those of its fit; ``None`` where it diverged.
+
+    Args:
+        run: its parameters.
+        found: its fit.
+        device: where to measure.
+        task: what is measured.
+        parts: name of a part, for instance ``val`` -> its examples. A row has ``val_loss`` and so on.
+        guesses: of examples, what needs no model, by the names of the task's measures: ``val_guess_perplexity``.
+        diagnosis: of a model; as it was at the start in ``init_cosine`` and so on, as trained in ``cosine``.
+        start: the model before training.
+    """
+    metrics = dict(found.metrics)
+    diverged = metrics["diverged"]
+    for name, examples in parts.items():
+        guessed = guesses(examples)
+        scores = {} if diverged else measured(found.model, task, examples, run, device)
+        metrics |= {f"{name}_{measure}": scores.get(measure) for measure in ("loss", *guessed)}
+        metrics |= {f"{name}_guess_{measure}": value for measure, value in guessed.items()}
+    before = diagnosis(start.to(device))
+    after = dict.fromkeys(before) if diverged else diagnosis(found.model)
+    return metrics | {f"init_{measure}": value for measure, value in before.items()} | after
