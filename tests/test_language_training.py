@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -11,6 +12,7 @@ from language_kit import own_cache, tiny_bert, tiny_gpt2  # noqa: F401 (a fixtur
 from wavy.dynamics import KINDS, MIXED_KINDS
 from wavy.hosts.bert import WavyBertLayer
 from wavy.residual import Residual
+from wavy.training import corpora
 from wavy.training.bert import bert_metrics, build_bert, pretrained_bert, train_bert
 from wavy.training.gpt2 import build_gpt2, gpt2_metrics, run_blocks, train_gpt2
 from wavy.training.masking import IGNORED
@@ -127,3 +129,26 @@ def test_a_stopped_training_goes_on_from_its_folder(tmp_path):
     whole = train_bert(run)
     again = train_bert(run, folder=tmp_path, every=2)
     assert again.history.equals(whole.history)
+
+
+@BOTH
+def test_half_precision_trains_and_is_measured(tiny, build, train, metrics, own_cache):  # noqa: F811
+    half, single = (metrics(tiny("full", precision=precision)) for precision in ("bf16", "float32"))
+    assert half["val_loss"] == pytest.approx(single["val_loss"], rel=0.02)
+    assert half["val_loss"] != single["val_loss"]
+
+
+def test_a_streamed_text_is_read_up_to_its_limit(monkeypatch):
+    def endless(name, split, limit=None):
+        assert limit is None
+        return (f"{split} document {number} of many characters" for number in itertools.count())
+
+    monkeypatch.setattr(corpora, "load_text", endless)
+    corpora._documents.cache_clear()
+    run = tiny_gpt2(dataset="openwebtext", limit=4000)
+    try:
+        lengths = {split: sum(map(len, corpora.run_documents(run, split))) for split in ("train", "valid", "test")}
+    finally:
+        corpora._documents.cache_clear()
+    assert 4000 <= lengths["train"] < 4100
+    assert all(200 <= lengths[split] < 300 for split in ("valid", "test"))

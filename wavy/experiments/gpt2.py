@@ -11,8 +11,8 @@ from wavy.experiments.bert import ALL
 from wavy.experiments.fields import Depth, Kind, Seed, Study, unique
 from wavy.experiments.language_run import LanguageRun
 
-#: The setting of each scale: what it changes in a run's defaults. (Nothing is published for training from scratch:
-#: ``paper`` is GPT-2's own small model, on the text that the source's fine-tuning is thought to have used.)
+#: What each scale changes in the defaults of a run. Nothing is published for training from scratch, so ``paper`` is
+#: GPT-2's own small model, on the text that the source's fine-tuning is thought to have used.
 SETTINGS = {
     "quick": {
         "dataset": "docstrings", "limit": 400_000, "vocab_size": 1000, "dim": 32, "heads": 2, "mlp_dim": 64,
@@ -22,7 +22,9 @@ SETTINGS = {
     "cpu": {
         "vocab_size": 1024, "dim": 64, "heads": 2, "mlp_dim": 256, "batch_size": 16, "dropout": 0.0, "init_std": 0.07,
     },
-    "gpu": {"dim": 256, "mlp_dim": 1024, "length": 128, "batch_size": 128, "steps": 2000, "precision": "bf16"},
+    "gpu": {
+        "dim": 256, "mlp_dim": 1024, "length": 128, "batch_size": 128, "init_std": 0.035, "precision": "bf16",
+    },
     "paper": {
         "dataset": "openwebtext", "limit": 2_000_000_000, "vocab_size": 30_522, "dim": 768, "heads": 12,
         "mlp_dim": 3072, "length": 1024, "batch_size": 128, "steps": 100_000, "lr": 6e-4, "weight_decay": 0.1,
@@ -34,7 +36,7 @@ SETTINGS = {
 SCALES = {
     "quick": {"residuals": ("diffusion", "full", "light"), "depths": (4,), "seeds": (0,)},
     "cpu": {"residuals": ALL, "depths": (12, 24), "seeds": (0, 1, 2, 3, 4)},
-    "gpu": {"residuals": ALL, "depths": (12, 24), "seeds": (0, 1, 2, 3, 4)},
+    "gpu": {"residuals": ALL, "depths": (12,), "seeds": (0,)},
     "paper": {"residuals": ALL, "depths": (12,), "seeds": (0, 1, 2, 3, 4)},
 }
 

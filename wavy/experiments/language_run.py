@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from wavy.dynamics import MIXED_KINDS
 from wavy.experiments.fields import Depth, Kind, Seed, Tau
 
-#: A name of :data:`wavy.data.text.NAMES`.
+#: A name that ``wavy.data.text`` knows.
 Corpus = Literal["docstrings", "enwiki", "gutenberg", "wikitext2", "wikipedia+bookcorpus", "openwebtext"]
 
 

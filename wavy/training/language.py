@@ -33,7 +33,7 @@ class LanguageFit:
     ``metrics``: last_loss (mean over the last steps); the mean time of a step with its share of the evaluations, in
     seconds, step_seconds by the clock and step_cpu_seconds of this process; parameters; diverged (1 where loss,
     gradient or weights stopped being finite).
-    ``history``, ``evaluations``: as in :class:`wavy.training.loop.Fit`; empty where the run diverged.
+    ``history``, ``evaluations``: as in :class:`wavy.training.loop.fitting.Fit`; empty where the run diverged.
     """
 
     model: nn.Module
@@ -71,9 +71,10 @@ def seeded(build: Callable[[], nn.Module], seed: int, precision: str) -> nn.Modu
 def timed_fit(
     model: nn.Module, task: Task, train: Dataset, recipe: Recipe, setup: Setup, *, report: Report = None, **options: Any
 ) -> LanguageFit:
-    """Train a model, see :func:`wavy.training.loop.fit` for the arguments; one that diverges ends as it is then.
+    """Train a model; one that diverges ends as it is then.
 
-    The generators of random numbers go on afterwards as if nothing had been drawn.
+    The arguments are those of :func:`wavy.training.loop.fitting.fit`. The generators of random numbers go on afterwards
+    as if nothing had been drawn.
     """
     history, evaluations, diverged = pd.DataFrame(), pd.DataFrame(), 0
     start = time.perf_counter(), time.process_time()

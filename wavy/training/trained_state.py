@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from wavy.diagnostics import spectral_gap, wave_growth
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 
 def state_measures(profile: pd.DataFrame, final_norm: bool = False) -> dict[str, float]:
@@ -36,7 +31,7 @@ def state_measures(profile: pd.DataFrame, final_norm: bool = False) -> dict[str,
 
 
 @torch.no_grad()
-def attention_measures(model: PreTrainedModel, inputs: dict[str, Tensor], tau: float) -> dict[str, float]:
+def attention_measures(model: nn.Module, inputs: dict[str, Tensor], tau: float) -> dict[str, float]:
     """Means over layers, heads and examples: gap, and growth, the largest factor of a full-wave mode in one layer.
 
     Args:
