@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from wavy import rowfile
 from wavy.dynamics import MIXED_KINDS
 from wavy.experiments.bert import BertRun, BertStudy, bert_run
 from wavy.experiments.glue import GlueRun, GlueStudy
 from wavy.experiments.gpt2 import Gpt2Run, Gpt2Study
-from wavy.results import run_hash
+from wavy.results import make_row, run_hash
 
 STUDIES = (BertStudy, GlueStudy, Gpt2Study)
 every_study = pytest.mark.parametrize("study", STUDIES)
@@ -110,3 +111,11 @@ def test_glue_is_named_by_its_task_and_the_model_it_starts_from():
     study = GlueStudy(scale="cpu", seeds=(2,))
     assert {(run.seed, run.pretraining.seed) for run in study.runs()} == {(2, 2)}
     assert {run.pretraining for run in study.runs()} <= set(BertStudy(scale="cpu", seeds=(2,)).runs())
+
+
+@every_study
+def test_a_row_can_be_read_again(study, tmp_path):
+    run = study(scale="cpu").runs()[1]
+    row = make_row(run, "cpu", {"score": 1.0}, 1.0, "cpu")
+    assert rowfile.append(tmp_path / "rows.jsonl", row)
+    assert rowfile.find(tmp_path / "rows.jsonl", run_hash(run)) == row

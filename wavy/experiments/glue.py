@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator
 
 from wavy.experiments.bert import CLAIMED, BertRun, bert_run
 from wavy.experiments.fields import Epochs, Kind, Seed, Study, unique
@@ -56,16 +56,19 @@ class GlueRun(BaseModel):
     train_limit: int | None = Field(None, ge=20, description="labelled examples of the training split, at most")
     held_out: float = Field(0.1, gt=0, lt=1, description="share of them that selects the epoch")
 
+    @computed_field
     @property
     def residual(self) -> str:
         """The residual kind, for the results row."""
         return self.pretraining.residual
 
+    @computed_field
     @property
     def depth(self) -> int:
         """The number of layers, for the results row."""
         return self.pretraining.depth
 
+    @computed_field
     @property
     def tau(self) -> float:
         """The step size, for the results row."""
