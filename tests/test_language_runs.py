@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from wavy import rowfile
 from wavy.dynamics import MIXED_KINDS
-from wavy.experiments.bert import BertRun, BertStudy, bert_run
+from wavy.experiments.bert import CLAIMED, BertRun, BertStudy, bert_run
 from wavy.experiments.glue import GlueRun, GlueStudy
 from wavy.experiments.gpt2 import Gpt2Run, Gpt2Study
 from wavy.results import make_row, run_hash
@@ -85,12 +85,15 @@ def test_a_deep_plan_is_narrow():
     assert {run.seed for run in BertStudy(scale="cpu", plan="deep", seeds=(3,)).runs()} == {3}
 
 
-def test_the_search_is_on_diffusion_alone_and_holds_the_rate_of_the_scale():
+def test_the_search_is_the_same_for_all_kinds_and_holds_the_rate_of_the_scale():
     runs = BertStudy(scale="cpu", plan="search").runs()
-    assert {run.residual for run in runs} == {"diffusion"}
-    chosen = bert_run("diffusion", "cpu")
-    assert chosen.lr in {run.lr for run in runs}
-    assert {run.model_copy(update={"lr": chosen.lr, "steps": chosen.steps}) for run in runs} == {chosen}
+    rates = {kind: [run.lr for run in runs if run.residual == kind] for kind in CLAIMED}
+    assert len({tuple(tried) for tried in rates.values()}) == 1
+    for kind in CLAIMED:
+        chosen = bert_run(kind, "cpu")
+        assert chosen.lr in rates[kind]
+        own = [run for run in runs if run.residual == kind]
+        assert {run.model_copy(update={"lr": chosen.lr, "steps": chosen.steps}) for run in own} == {chosen}
     tuned = GlueStudy(scale="cpu", plan="search").runs()
     assert {run.residual for run in tuned} == {"diffusion"}
     assert GlueStudy(scale="cpu").runs()[0].lr in {run.lr for run in tuned}
