@@ -11,6 +11,7 @@ from wavy.experiments.bert import CLAIMED, BertRun, BertStudy, bert_run
 from wavy.experiments.glue import GlueRun, GlueStudy
 from wavy.experiments.gpt2 import Gpt2Run, Gpt2Study
 from wavy.results import make_row, run_hash
+from wavy.sweep.progress import Progress, training_cost
 
 STUDIES = (BertStudy, GlueStudy, Gpt2Study)
 every_study = pytest.mark.parametrize("study", STUDIES)
@@ -124,3 +125,8 @@ def test_a_row_can_be_read_again(study, tmp_path):
     row = make_row(run, "cpu", {"score": 1.0}, 1.0, "cpu")
     assert rowfile.append(tmp_path / "rows.jsonl", row)
     assert rowfile.find(tmp_path / "rows.jsonl", run_hash(run)) == row
+
+
+def test_a_line_of_progress_about_glue_is_short():
+    runs = {run_hash(run): run for run in GlueStudy(scale="cpu").runs()}
+    assert max(len(Progress(runs, training_cost).name(name)) for name in list(runs)[:3]) < 120

@@ -55,3 +55,7 @@ class LanguageRun(BaseModel):
         if self.tau == 1 and self.form == "stock":
             raise ValueError("tau: found 1 in the form stock, which divides by 1 - tau; allowed below 1")
         return self
+
+    def __str__(self) -> str:
+        """In a few words, for lines of progress; what is left out tells no runs of a sweep apart."""
+        return f"of {self.steps} steps at lr {self.lr:g} on {self.dataset}"
