@@ -17,7 +17,7 @@ NINE = (*SIX, "qnli", "qqp", "mnli")
 #: What each scale changes in the defaults of a run.
 SETTINGS = {
     "quick": {"train_limit": 400, "epochs": 1, "lr": 1e-3, "length": 32},
-    "cpu": {"train_limit": 5000, "lr": 3e-4},
+    "cpu": {"train_limit": 5000, "lr": 1e-3},
     "gpu": {"train_limit": 5000, "length": 128, "lr": 3e-4},
     "paper": {"length": 128},
 }
