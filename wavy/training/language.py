@@ -1,0 +1,139 @@
+"""What training a language model takes besides its data: recipe, seed, evaluation, and the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import nn
+from torch.utils.data import Dataset
+
+from wavy.experiments.language_run import LanguageRun
+from wavy.training.loop import Recipe, Setup, Task, fit
+from wavy.training.loop.evaluation import evaluate
+from wavy.training.loop.examples import Collate
+from wavy.training.loop.finite import NonFinite
+from wavy.training.loop.processes import accelerated
+from wavy.training.loop.seeds import kept_generators
+
+#: The training loss of a row is the mean over this share of the steps, the last ones.
+LAST = 0.05
+
+Report = Callable[[str], None] | None
+
+
+@dataclass
+class LanguageFit:
+    """What one training run found. ``model`` holds the weights after the last step, in eval mode: none are selected.
+
+    ``metrics``: last_loss (mean over the last steps); the mean time of a step with its share of the evaluations, in
+    seconds, step_seconds by the clock and step_cpu_seconds of this process; parameters; diverged (1 where loss,
+    gradient or weights stopped being finite).
+    ``history``, ``evaluations``: as in :class:`wavy.training.loop.fitting.Fit`; empty where the run diverged.
+    """
+
+    model: nn.Module
+    metrics: dict[str, float | None]
+    history: pd.DataFrame
+    evaluations: pd.DataFrame
+
+
+def recipe_of(run: LanguageRun) -> Recipe:
+    """The training recipe of a run."""
+    return Recipe(
+        steps=run.steps,
+        batch_size=run.batch_size,
+        lr=run.lr,
+        weight_decay=run.weight_decay,
+        warmup=int(run.warmup * run.steps),
+        clip=run.clip,
+        precision=mixed_precision(run.precision),
+        seed=run.seed,
+    )
+
+
+def mixed_precision(precision: str) -> str:
+    """What the training loop calls a run's precision."""
+    return precision if precision in ("bf16", "fp16") else "no"
+
+
+def seeded(build: Callable[[], nn.Module], seed: int, precision: str) -> nn.Module:
+    """A new model in a run's precision, with weights that follow from the seed alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return build().to(torch.float64 if precision == "float64" else torch.float32)
+
+
+def timed_fit(
+    model: nn.Module, task: Task, train: Dataset, recipe: Recipe, setup: Setup, *, report: Report = None, **options: Any
+) -> LanguageFit:
+    """Train a model; one that diverges ends as it is then.
+
+    The arguments are those of :func:`wavy.training.loop.fitting.fit`. The generators of random numbers go on afterwards
+    as if nothing had been drawn.
+    """
+    history, evaluations, diverged = pd.DataFrame(), pd.DataFrame(), 0
+    start = time.perf_counter(), time.process_time()
+    try:
+        with kept_generators():
+            found = fit(model, task, train, recipe, setup, report=report, **options)
+        history, evaluations = found.history, found.evaluations
+    except NonFinite:
+        diverged = 1
+    wall, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
+    last = max(1, int(LAST * recipe.steps))
+    metrics = {
+        "last_loss": None if diverged else history["loss"].tail(last).mean().item(),
+        "step_seconds": None if diverged else wall / recipe.steps,
+        "step_cpu_seconds": None if diverged else cpu / recipe.steps,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "diverged": diverged,
+    }
+    return LanguageFit(model.eval(), metrics, history, evaluations)
+
+
+def measured(
+    model: nn.Module, task: Task, examples: Dataset, run: LanguageRun, device: str, collate: Collate | None = None
+) -> dict[str, float]:
+    """What a task measures on a data set, in the run's precision."""
+    with accelerated(mixed_precision(run.precision), Setup(device=device)) as accelerator:
+        return evaluate(accelerator, model, task, examples, batch_size=run.batch_size, collate=collate)
+
+
+def fitted_metrics(
+    run: LanguageRun,
+    found: LanguageFit,
+    device: str,
+    *,
+    task: Task,
+    parts: Mapping[str, Dataset],
+    guesses: Callable[[Dataset], dict[str, float]],
+    diagnosis: Callable[[nn.Module], dict[str, float]],
+    start: nn.Module,
+) -> dict[str, float | None]:
+    """The metrics of a run that has been trained, beside those of its fit; ``None`` where it diverged.
+
+    Args:
+        run: its parameters.
+        found: its fit.
+        device: where to measure.
+        task: what is measured.
+        parts: name of a part, for instance ``val`` -> its examples. A row has ``val_loss`` and so on.
+        guesses: of examples, what needs no model, by the names of the task's measures: ``val_guess_perplexity``.
+        diagnosis: of a model; as it was at the start in ``init_cosine`` and so on, as trained in ``cosine``.
+        start: the model before training.
+    """
+    metrics = dict(found.metrics)
+    diverged = metrics["diverged"]
+    for name, examples in parts.items():
+        guessed = guesses(examples)
+        scores = {} if diverged else measured(found.model, task, examples, run, device)
+        metrics |= {f"{name}_{measure}": scores.get(measure) for measure in ("loss", *guessed)}
+        metrics |= {f"{name}_guess_{measure}": value for measure, value in guessed.items()}
+    before = diagnosis(start.to(device))
+    after = dict.fromkeys(before) if diverged else diagnosis(found.model)
+    return metrics | {f"init_{measure}": value for measure, value in before.items()} | after
