@@ -14,7 +14,8 @@ from wavy.training.augment import RECIPES
 from wavy.training.deit import image_side, run_collate, train_deit
 from wavy.training.image_examples import evaluation_examples
 from wavy.training.image_models import build_image_model
-from wavy.training.image_state import attention_measures, class_measures, state_measures
+from wavy.training.image_state import attention_measures, class_measures, image_profile
+from wavy.training.trained_state import state_measures
 
 #: How many test images a model is diagnosed on: for what the head reads, for its states, and for its attention.
 HEAD_IMAGES, STATE_IMAGES, ATTENTION_IMAGES = 1000, 100, 50
@@ -43,7 +44,7 @@ def diagnosis(model: nn.Module, run: DeitRun, data: ImageData, device: str = "cp
     """The measures of :mod:`wavy.training.image_state` of a model, on images that are the same for all models."""
     pixels, labels = diagnosed_images(run, data, device)
     return {
-        **state_measures(model, pixels[:STATE_IMAGES]),
+        **state_measures(image_profile(model, pixels[:STATE_IMAGES]), final_norm=True),
         **class_measures(model, pixels, labels),
         **attention_measures(model, pixels[:ATTENTION_IMAGES], run.tau),
     }

@@ -30,28 +30,6 @@ def image_profile(model: nn.Module, pixels: Tensor) -> pd.DataFrame:
     return layer_profile(model, pixels, blocks=[model.pos_drop, *model.blocks, model.norm])
 
 
-def state_measures(model: nn.Module, pixels: Tensor) -> dict[str, float]:
-    """What is left of the differences between tokens.
-
-    Of the state after the last block: cosine, effective_rank, and energy_ratio, its Dirichlet energy over that of the
-    state before the first block. Of the state after the last norm, whose scale is not free: node_variance. And the
-    cosine of each state: cosine_0 before the first block, cosine_1 after it, and so on.
-
-    Args:
-        model: a vision transformer or a CaiT.
-        pixels: (B, 3, size, size).
-    """
-    profile = image_profile(model, pixels)
-    states = profile.iloc[:-1]
-    first, last = states.iloc[0], states.iloc[-1]
-    return {
-        **{name: last[name].item() for name in ("cosine", "effective_rank")},
-        "energy_ratio": (last["dirichlet_energy"] / first["dirichlet_energy"]).item(),
-        "node_variance": profile["node_variance"].iloc[-1].item(),
-        **{f"cosine_{layer}": cosine for layer, cosine in enumerate(states["cosine"])},
-    }
-
-
 @torch.no_grad()
 def class_measures(model: nn.Module, pixels: Tensor, labels: Tensor) -> dict[str, float]:
     """The variance between the class means of what the head reads, inter_class_variance, and its share of the whole.
