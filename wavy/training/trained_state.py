@@ -1,4 +1,4 @@
-"""The diagnosis of a trained model: what is left of the differences between tokens, and attention in language models."""
+"""The diagnosis of a trained model: what is left of the differences between tokens; attention of language models."""
 
 from __future__ import annotations
 
