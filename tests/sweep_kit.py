@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from threadpoolctl import threadpool_info
 
 from wavy import rowfile
+from wavy.experiments.fields import Study
 
 TESTS = Path(__file__).parent
 
@@ -39,10 +40,11 @@ class FakeRun(BaseModel):
     folder: str = ""
 
 
-class FakeStudy(BaseModel):
+class FakeStudy(Study):
     """Like the studies of ``wavy.experiments``: count runs of so many seconds."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    scales: ClassVar = {"quick": {}}
+
     scale: Literal["quick"] = "quick"
     device: Literal["cpu", "cuda"] = "cpu"
     count: int = 4

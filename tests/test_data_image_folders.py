@@ -108,6 +108,7 @@ def test_what_is_nowhere_else_comes_from_the_hub(small_hub, name):
 @pytest.mark.parametrize(("extra", "hint"), [("PIL.Image", "hosts"), ("torchvision.datasets", "hosts")])
 def test_a_missing_package_is_named(tree, monkeypatch, extra, hint):
     root = tree({"train": {"jay": [1, 2]}, "val": {"jay": [3]}})
-    monkeypatch.setitem(sys.modules, extra, None)
+    monkeypatch.setitem(sys.modules, extra.partition(".")[0], None)
+    monkeypatch.delitem(sys.modules, extra, raising=False)
     with pytest.raises(DataUnavailable, match=rf'pip install "wavy\[{hint}\]"'):
         load_images(root, "test").images[0]
