@@ -17,9 +17,10 @@ from wavy.results import run_hash
 from wavy.training import language
 from wavy.training.corpora import run_documents, run_tokenizer
 from wavy.training.device import check_device
-from wavy.training.language import LanguageFit, Report, recipe_of, seeded, timed_fit
+from wavy.training.language import LanguageFit, Report, recipe_of, timed_fit
 from wavy.training.loop import Setup
 from wavy.training.masking import Masking
+from wavy.training.precision import seeded
 from wavy.training.pretraining import MaskedPairs, MaskedPredictor, PretrainingTask
 from wavy.training.sentence_pairs import SentencePairs, sentence_pairs
 from wavy.training.trained_state import attention_measures, state_measures

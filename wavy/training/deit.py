@@ -24,6 +24,7 @@ from wavy.training.image_models import build_image_model
 from wavy.training.loop import ClassTask, NonFinite, Recipe, Setup, fit
 from wavy.training.loop.evaluation import evaluate
 from wavy.training.loop.processes import accelerated
+from wavy.training.precision import mixed_precision
 
 #: How many training images a trained model is judged on.
 TRAIN_IMAGES = 2000
@@ -117,7 +118,7 @@ def _recipe(run: DeitRun, images: int) -> Recipe:
         schedule="cosine",
         warmup=min(round(run.warmup_epochs * epoch), run.epochs * epoch - 1),
         clip=run.clip,
-        precision=run.precision if run.precision in ("bf16", "fp16") else "no",
+        precision=mixed_precision(run.precision),
         seed=run.seed,
     )
 

@@ -18,8 +18,9 @@ from wavy.training.corpora import run_tokenizer
 from wavy.training.device import check_device
 from wavy.training.glue_examples import GlueExamples
 from wavy.training.glue_scores import METRICS, glue_metrics, glue_score, selected_epoch
-from wavy.training.language import mixed_precision, seeded, timed_fit
+from wavy.training.language import timed_fit
 from wavy.training.loop import ClassTask, NumberTask, Recipe, Setup, Task
+from wavy.training.precision import mixed_precision, seeded
 from wavy.training.trained_state import attention_measures, state_measures
 
 #: The official validation split of a task; of mnli the one with texts as in training.

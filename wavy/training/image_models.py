@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import torch
 from torch import nn
 
 from wavy.experiments.deit_run import KINDS, DeitRun
 from wavy.loading.timm_models import timm_with_wavy
+from wavy.training.precision import seeded
 
 #: timm's name of each model; all its sizes are the run's.
 NAMES = {"deit": "wavy_deit_tiny_patch16_224", "cait": "wavy_cait_xxs24_224"}
@@ -28,14 +28,14 @@ def build_image_model(run: DeitRun, num_classes: int, size: int) -> nn.Module:
         "num_classes": num_classes,
         "drop_path_rate": run.drop_path,
     }
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(run.seed)
-        if run.residual in KINDS:
-            options |= {"residual": run.residual, "tau": run.tau, "theta_init": run.theta_init or 0.0}
-            options |= {"featscale": run.featscale, "velocity_mlp": run.velocity_mlp}
-            model = timm_with_wavy().create_model(NAMES[run.model], depth=run.depth, **options)
-        else:
-            from wavy.remedies.vision import build_vision_remedy  # noqa: PLC0415 (an extra)
+    return seeded(lambda: _build(run, options), run.seed, run.precision)
 
-            model = build_vision_remedy(run.residual, run.depth, **options)
-    return model.to(torch.float64 if run.precision == "float64" else torch.float32)
+
+def _build(run: DeitRun, options: dict[str, object]) -> nn.Module:
+    if run.residual not in KINDS:
+        from wavy.remedies.vision import build_vision_remedy  # noqa: PLC0415 (an extra)
+
+        return build_vision_remedy(run.residual, run.depth, **options)
+    wave = {"residual": run.residual, "tau": run.tau, "theta_init": run.theta_init or 0.0}
+    wave |= {"featscale": run.featscale, "velocity_mlp": run.velocity_mlp}
+    return timm_with_wavy().create_model(NAMES[run.model], depth=run.depth, **options, **wave)

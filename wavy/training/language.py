@@ -1,4 +1,4 @@
-"""What training a language model takes besides its data: recipe, seed, evaluation, and the clock."""
+"""What training a language model takes besides its data: recipe, evaluation, and the clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-import torch
 from torch import nn
 from torch.utils.data import Dataset
 
@@ -19,6 +18,7 @@ from wavy.training.loop.examples import Collate
 from wavy.training.loop.finite import NonFinite
 from wavy.training.loop.processes import accelerated
 from wavy.training.loop.seeds import kept_generators
+from wavy.training.precision import mixed_precision
 
 #: The training loss of a row is the mean over this share of the steps, the last ones.
 LAST = 0.05
@@ -54,18 +54,6 @@ def recipe_of(run: LanguageRun) -> Recipe:
         precision=mixed_precision(run.precision),
         seed=run.seed,
     )
-
-
-def mixed_precision(precision: str) -> str:
-    """What the training loop calls a run's precision."""
-    return precision if precision in ("bf16", "fp16") else "no"
-
-
-def seeded(build: Callable[[], nn.Module], seed: int, precision: str) -> nn.Module:
-    """A new model in a run's precision, with weights that follow from the seed alone."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return build().to(torch.float64 if precision == "float64" else torch.float32)
 
 
 def timed_fit(

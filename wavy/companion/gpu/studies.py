@@ -106,7 +106,7 @@ def main(words: Sequence[str] | None = None) -> int:
     ends = run_plan(plan, Layout.find(), given.out)
     for name, end in ends.items():
         print(f"{name}: {end}")
-    return 0 if all(end != "failed" for end in (word.partition(" ")[0] for word in ends.values())) else 1
+    return int(any(end.startswith("failed") for end in ends.values()))
 
 
 if __name__ == "__main__":
