@@ -1,9 +1,9 @@
 """Solutions of the chapter on vision transformers."""
 
 import torch
-from torch.nn.functional import layer_norm
 
-from wavy.diagnostics import class_variances, mean_cosine, node_variance
+from wavy.diagnostics import class_variances, dirichlet_energy
+from wavy.hosts.scales import FeatScale
 
 
 def steps_until_half(theta: float = -8.0, rate: float = 1e-3) -> float:
@@ -13,13 +13,18 @@ def steps_until_half(theta: float = -8.0, rate: float = 1e-3) -> float:
     return steps
 
 
-def variance_after_the_norm(tokens: int = 17, dim: int = 64) -> float:
-    """After LayerNorm without gain and bias, node variance and cosine say the same."""
-    x = torch.randn(tokens, dim, dtype=torch.float64) + torch.randn(dim)
-    x = layer_norm(x, (dim,), eps=0.0)
-    told = (1 - mean_cosine(x)) * (tokens - 1) / tokens
-    assert torch.allclose(node_variance(x), told)
-    return told.item()
+def nothing_to_scale(tokens: int = 17, dim: int = 8) -> float:
+    """Behind uniform attention FeatScale finds no differences, whatever its factors."""
+    x = torch.randn(1, tokens, dim)
+    scale = FeatScale(dim)
+    torch.nn.init.constant_(scale.lamb2, 100.0)
+    uniform = x.mean(dim=1, keepdim=True).expand_as(x)
+    left = dirichlet_energy(scale(uniform)).item()
+    # The residual connection keeps them: with form stock they are those of x.
+    kept = dirichlet_energy(x + scale(uniform)) / dirichlet_energy(x)
+    assert left < 1e-6
+    assert abs(kept - 1) < 1e-4
+    return left
 
 
 def classes_of_noise(classes: int = 10, images: int = 20) -> float:

@@ -65,6 +65,29 @@ def judge_effects(comparisons: Sequence[Comparison], claims: pd.DataFrame, rows:
     return table
 
 
+def effects_view(table: pd.DataFrame) -> pd.DataFrame:
+    """The table of :func:`judge_effects` for readers: paper, ours with its interval, unit, seeds, corrected p, verdict.
+
+    Index is the label. Our effect has no interval where there is one seed, and is a dash where there is none.
+    """
+    shown = {
+        "paper": table["paper"].map("{:+.2f}".format),
+        "ours": table.apply(_ours, axis=1),
+        "unit": table["unit"],
+        "seeds": table["seeds"],
+        "corrected p": table["p"].map("{:.2g}".format).replace("nan", "–"),
+        "verdict": table["verdict"],
+    }
+    return pd.DataFrame(shown).set_index(table["label"])
+
+
+def _ours(row: pd.Series) -> str:
+    if not row["seeds"]:
+        return "–"
+    interval = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if row["seeds"] > 1 else ""
+    return f"{row['effect']:+.2f}{interval}"
+
+
 def _measured(comparison: Comparison, claim: pd.Series, rows: pd.DataFrame) -> dict[str, object]:
     sides = [_values(rows, side, comparison.metric) for side in (comparison.baseline, comparison.variant)]
     baseline, variant = (comparison.factor * values for values in sides)

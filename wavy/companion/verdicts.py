@@ -31,6 +31,9 @@ INCONCLUSIVE, NOT_TESTED = "inconclusive", "not tested at this scale"
 
 LEAST_SEEDS = 5
 
+#: The verdicts by the names under which chapters count them.
+COUNTED = {"holds": HOLDS, "fails": DOES_NOT_HOLD, "open": INCONCLUSIVE, "untested": NOT_TESTED}
+
 
 def verdict(direction: str, claimed_size: float, evidence: Evidence, corrected_p: float | None = None) -> str:
     """Judge a claim by the rule above.
@@ -57,6 +60,11 @@ def verdict(direction: str, claimed_size: float, evidence: Evidence, corrected_p
     if (high < 0 and sure) or high < claimed_size / 2:
         return DOES_NOT_HOLD
     return INCONCLUSIVE
+
+
+def counted(found: pd.Series) -> dict[str, int]:
+    """How often each verdict stands in a column, under the names of ``COUNTED``."""
+    return {name: int((found == verdict).sum()) for name, verdict in COUNTED.items()}
 
 
 def judge(claims: pd.DataFrame, rows: pd.DataFrame, metric: str, factor: float = 1.0) -> pd.DataFrame:

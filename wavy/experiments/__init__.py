@@ -32,4 +32,5 @@ EXPERIMENTS = {
     "hosts": chapters.Hosts,
     "collapse": chapters.Collapse,
     "efficiency": chapters.Efficiency,
+    "trained": chapters.Trained,
 }

@@ -119,3 +119,9 @@ class Efficiency(_Chapter):
     """Parameters of ``notebooks/efficiency``; times are recorded ones."""
 
     batch: int = Field(1, ge=1, le=1024, description="examples for which products are counted")
+
+
+class Trained(_Chapter):
+    """Parameters of ``notebooks/trained``, which reads recorded rows."""
+
+    scale: Literal["cpu", "gpu", "paper"] = Field("cpu", description="that of the recorded runs")

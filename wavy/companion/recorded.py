@@ -1,0 +1,80 @@
+"""Recorded rows as a notebook shows them: those of a plan, and their means over seeds with the spread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from pydantic import BaseModel
+
+from wavy import results
+from wavy.companion.figures import LABELS
+from wavy.companion.paths import Layout
+from wavy.dynamics import KINDS
+
+
+def recorded(runs: Sequence[BaseModel], plan: str = "the plan") -> pd.DataFrame:
+    """The recorded rows of planned runs of one experiment, as a table; says how many there are.
+
+    Args:
+        runs: at least one.
+        plan: what to call them.
+    """
+    rows = results.select(Layout.find().root / "results" / f"{runs[0].experiment}.jsonl", runs)
+    print(f"{len(rows)} of the {len(runs)} runs of {plan} are recorded")
+    return rows
+
+
+def mean_and_spread(values: pd.Series, decimals: int | None = None) -> str:
+    """Mean ± standard deviation, where there is one, and in brackets the number of seeds; a dash where nothing is.
+
+    Args:
+        values: one a seed; missing ones do not count.
+        decimals: of mean and deviation; ``None`` gives them four and three significant digits.
+    """
+    values = values.dropna()
+    if values.empty:
+        return "–"
+    mean, deviation = (".4g", ".3g") if decimals is None else (f".{decimals}f",) * 2
+    spread = f" ± {values.std(ddof=1):{deviation}}" if len(values) > 1 else ""
+    return f"{values.mean():{mean}}{spread} ({len(values)})"
+
+
+def spreads(
+    rows: pd.DataFrame, names: Mapping[str, str], by: Sequence[str] = ("residual",), decimals: int | None = None
+) -> pd.DataFrame:
+    """A table of measures, each cell from :func:`mean_and_spread`; of no rows, its columns alone.
+
+    Args:
+        rows: one row a run.
+        names: column of ``rows`` -> what the table calls it.
+        by: columns that tell the table's rows apart; residual kinds stand in the book's order and under its names,
+            all else in the order of ``rows``.
+        decimals: as in :func:`mean_and_spread`.
+    """
+    if rows.empty:
+        return pd.DataFrame(columns=list(names.values()))
+    rows = rows.assign(**{name: _in_order(rows[name]) for name in by})
+    table = rows.groupby(list(by), observed=True)[list(names)].agg(mean_and_spread, decimals=decimals)
+    return table.rename(index=LABELS, columns=names)
+
+
+def layer_cosines(rows: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
+    """The mean cosine of each state of each run, one row a state.
+
+    Args:
+        rows: one row a run, with the columns cosine_0 (before the first layer), cosine_1 and so on.
+        prefix: ``init_`` for the models before training.
+
+    Returns:
+        The columns that name a run (params_hash, residual, depth, seed), layer, and mean cosine.
+    """
+    start = f"{prefix}cosine_"
+    measured = [name for name in rows if name.startswith(start)]
+    long = rows.melt(["params_hash", "residual", "depth", "seed"], measured, "layer", "mean cosine")
+    long["layer"] = long["layer"].str.removeprefix(start).astype(int)
+    return long.dropna(subset=["mean cosine"])
+
+
+def _in_order(values: pd.Series) -> pd.Categorical:
+    return pd.Categorical(values, KINDS if set(values) <= set(KINDS) else values.unique())
