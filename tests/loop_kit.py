@@ -66,9 +66,9 @@ def net(dropout=0.0):
     return nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Dropout(dropout), nn.Linear(8, 2))
 
 
-def bert(kind, **options):
-    """A BERT of two layers without dropout."""
-    from wavy.hosts.bert import WavyBertConfig, WavyBertForMaskedLM  # noqa: PLC0415
+def bert(kind, head="WavyBertForMaskedLM", **options):
+    """A BERT of two layers without dropout, with a head by the name of its class."""
+    from wavy.hosts import bert as hosts  # noqa: PLC0415
 
     torch.manual_seed(0)
     small = {
@@ -76,7 +76,7 @@ def bert(kind, **options):
         "intermediate_size": 12, "max_position_embeddings": 8,
         "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,
     }  # fmt: skip
-    return WavyBertForMaskedLM(WavyBertConfig(residual=kind, **small | options))
+    return getattr(hosts, head)(hosts.WavyBertConfig(residual=kind, **small | options))
 
 
 def deit(kind, **options):

@@ -13,6 +13,7 @@ from accelerate.state import DistributedType, PartialState
 from torch import nn
 
 from loop_kit import Pictures, Points, Sentences, Stop, bert, deit, losses, net, stopping, train, weights
+from pretraining_kit import pretraining
 from wavy.training.loop import ClassTask, NonFinite, Setup, TokenTask
 
 
@@ -63,6 +64,8 @@ def pictures(kind):
 ALIKE = {
     "bert light": lambda: words("light"),
     "bert mix_full, checkpointed": lambda: words("mix_full", checkpointing=True),
+    "pre-training light": lambda: pretraining("light", nsp=True),
+    "pre-training mix_full without pairs": lambda: pretraining("mix_full", nsp=False),
     "deit light, checkpointed": lambda: pictures("light"),
     "deit full, checkpointed": lambda: pictures("full"),
     "random data": lambda: train(data=Points(noise=True)),

@@ -16,8 +16,9 @@ from torch_geometric.datasets import Amazon
 from torch_geometric.io.npz import read_npz
 from torch_geometric.utils import contains_self_loops, is_undirected
 
-from wavy.data import DataUnavailable, gnn_benchmark, heterophilous, load_graph, lookup
-from wavy.data.gnn_benchmark import graph_from_npz
+from wavy.data import DataUnavailable, load_graph, lookup
+from wavy.data.graphs import gnn_benchmark, heterophilous
+from wavy.data.graphs.gnn_benchmark import graph_from_npz
 from wavy.data.sizes import SIZES
 
 RAW = Path(os.environ.get("WAVY_DATA", ""), "graphs")

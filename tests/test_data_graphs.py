@@ -13,9 +13,9 @@ from torch_geometric.datasets import Planetoid
 from torch_geometric.utils import contains_self_loops, is_undirected
 
 from wavy.data import NAMES, DataUnavailable, load_graph, sources
-from wavy.data.digits import nearest_neighbours
-from wavy.data.linqs import CLASSES, cora_from_linqs, paper_order
-from wavy.data.planetoid import FOLDERS
+from wavy.data.graphs.digits import nearest_neighbours
+from wavy.data.graphs.linqs import CLASSES, cora_from_linqs, paper_order
+from wavy.data.graphs.planetoid import FOLDERS
 from wavy.data.sizes import SIZES
 
 RAW = os.environ.get("WAVY_DATA", "")

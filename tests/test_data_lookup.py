@@ -212,7 +212,8 @@ def test_the_table_is_in_the_form_of_sha256sum():
 
 
 def test_texts_and_images_do_not_wait_for_the_import_of_pyg():
-    code = "import sys, wavy.data.images, wavy.data.text; print('torch_geometric' in sys.modules)"
+    modules = "wavy.data, wavy.data.glue, wavy.data.images, wavy.data.sizes, wavy.data.text"
+    code = f"import sys, {modules}; print('torch_geometric' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

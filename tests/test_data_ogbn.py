@@ -14,7 +14,8 @@ import torch
 from torch_geometric.utils import contains_self_loops, is_undirected
 
 import ogb_kit
-from wavy.data import DataUnavailable, load_graph, ogbn
+from wavy.data import DataUnavailable, load_graph
+from wavy.data.graphs import ogbn
 
 # Importing ogb would ask the network for its newest version, which is one of the things tested.
 pytestmark = pytest.mark.skipif(find_spec("ogb") is None, reason="the package ogb is not installed")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from wavy.data.pickles import load_arrays
+from wavy.data.graphs.pickles import load_arrays
 
 
 class Call:

@@ -13,7 +13,7 @@ from torch_geometric.utils import subgraph
 
 import ogb_kit
 from wavy.data import load_graph
-from wavy.data.ogbn import without_module
+from wavy.data.graphs.ogbn import without_module
 from wavy.experiments.difformer import DifformerStudy
 from wavy.experiments.difformer_run import DifformerRun
 from wavy.training.batches import induced_batches

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from pydantic import ValidationError
 from torch import nn
 
-from wavy.data.patches import cut_patches, load_digit_patches
+from wavy.data.images.patches import cut_patches, load_digit_patches
 from wavy.dynamics import KINDS
 from wavy.experiments.transformer import TransformerRun, TransformerStudy
 from wavy.training.sequence import SequenceData, fit_sequence_classifier, split

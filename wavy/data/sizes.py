@@ -1,4 +1,4 @@
-"""How large each graph is, known without loading it."""
+"""How large each graph is, known without loading it. Not in ``wavy.data.graphs``, whose import takes seconds."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import torch
 
-from wavy.data.patches import load_digit_patches
+from wavy.data.images.patches import load_digit_patches
 from wavy.diagnostics import layer_profile, spectral_gap, wave_growth
 from wavy.experiments.transformer import TransformerRun
 from wavy.hosts.transformer import Transformer

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from wavy.data.citation import citation_graph
+from wavy.data.graphs.citation import citation_graph
 
 CONTENT, CITES = "linqs/cora/cora.content", "linqs/cora/cora.cites"
 # In the order of Planetoid's class numbers.
@@ -44,5 +44,5 @@ def cora_from_linqs(content: bytes, cites: bytes) -> Data:
 @functools.cache
 def paper_order() -> tuple[str, ...]:
     """Return the paper id of each of Planetoid's Cora nodes."""
-    text = importlib.resources.files("wavy.data").joinpath("cora_order.txt").read_text(encoding="utf-8")
+    text = importlib.resources.files("wavy.data.graphs").joinpath("cora_order.txt").read_text(encoding="utf-8")
     return tuple(line for line in text.splitlines() if not line.startswith("#"))

@@ -6,8 +6,10 @@ from functools import partial
 
 from torch_geometric.data import Data
 
-from wavy.data import gnn_benchmark, heterophilous, ogbn, planetoid
-from wavy.data.digits import load_digit_graph
+from wavy.data.graphs import gnn_benchmark, heterophilous, ogbn, planetoid
+from wavy.data.graphs.digits import load_digit_graph
+
+__all__ = ["NAMES", "load_graph"]
 
 LOADERS = {
     **{name: partial(planetoid.load_planetoid, name) for name in planetoid.FOLDERS},

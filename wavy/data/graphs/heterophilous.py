@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from wavy.data.edges import simple_undirected
+from wavy.data.graphs.edges import simple_undirected
 from wavy.data.lookup import read_files
 from wavy.data.sources import Download
 

@@ -6,7 +6,7 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import index_to_mask
 
-from wavy.data.edges import simple_undirected
+from wavy.data.graphs.edges import simple_undirected
 
 VALIDATION_NODES = 500
 

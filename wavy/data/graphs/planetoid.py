@@ -7,10 +7,10 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.datasets import Planetoid
 
-from wavy.data.citation import citation_graph
-from wavy.data.linqs import CITES, CONTENT, cora_from_linqs
+from wavy.data.graphs.citation import citation_graph
+from wavy.data.graphs.linqs import CITES, CONTENT, cora_from_linqs
+from wavy.data.graphs.pickles import load_arrays
 from wavy.data.lookup import read_files
-from wavy.data.pickles import load_arrays
 from wavy.data.sources import Download, Source, Wheel
 
 FOLDERS = {"cora": "Cora", "citeseer": "Citeseer", "pubmed": "PubMed"}

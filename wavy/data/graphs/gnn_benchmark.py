@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.datasets import Amazon
 
-from wavy.data.edges import simple_undirected
+from wavy.data.graphs.edges import simple_undirected
 from wavy.data.lookup import read_files
 from wavy.data.sources import Download
 

@@ -25,8 +25,8 @@ from torch_geometric.data import Data
 from torch_geometric.utils import index_to_mask, scatter
 
 from wavy.data.cache import cache_folder, folder_from_env, one_at_a_time
-from wavy.data.edges import simple_undirected
 from wavy.data.extras import require
+from wavy.data.graphs.edges import simple_undirected
 from wavy.data.sources import DataUnavailable, Download
 
 #: Name -> the folder that the package ``ogb`` keeps the graph in, here below ``ogb/`` in $WAVY_DATA or the cache.
