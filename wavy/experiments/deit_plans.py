@@ -66,12 +66,14 @@ PLANS = {
     ),
     "mixes": Plan((*_each(("mix_full", "mix_light")), {**MIX, "featscale": True}), FIVE),
     "deep": Plan((*_each(SIDES, depth=24), *_each(SIDES, depth=48, dim=48)), 2),
+    # A full wave of twelve layers ends far from zero; with three layers less or more it ends near it.
+    "phase": Plan(tuple(cell for depth in (9, 15) for cell in _each(("diffusion", "full"), depth=depth)), 2),
     "remedies": Plan(_each(get_args(Remedy)), 1),
     "cait": Plan(_each(("diffusion", "full"), model="cait", depth=24), FIVE),
     "tokens": Plan(_each(SIDES, patch_size=4), 2),
     "tiny_imagenet": Plan(_each(SIDES, dataset="tiny_imagenet100", patch_size=16, images=20_000), 2),
 }
-PlanName = Literal["search", "kinds", "parts", "mixes", "deep", "remedies", "cait", "tokens", "tiny_imagenet"]
+PlanName = Literal["search", "kinds", "parts", "mixes", "deep", "phase", "remedies", "cait", "tokens", "tiny_imagenet"]
 
 #: Those that are others at scale ``paper``, where the ablation has half of the epochs and CaiT a recipe of its own.
 PAPER_PLANS = {
