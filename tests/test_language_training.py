@@ -132,6 +132,33 @@ def test_a_stopped_training_goes_on_from_its_folder(tmp_path):
 
 
 @BOTH
+def test_a_long_run_tells_its_progress_and_goes_on_from_the_cache(
+    tiny,
+    build,
+    train,
+    metrics,
+    own_cache,
+    monkeypatch,
+    capsys,  # noqa: F811
+):
+    run = tiny()
+    short = metrics(run)
+    assert "step" not in capsys.readouterr().out
+    monkeypatch.setattr("wavy.training.long_runs.LONG", {run.dataset})
+    monkeypatch.setattr("wavy.training.language.EVERY", 3)
+    first = metrics(run)
+    assert f"step {run.steps}/{run.steps}" in capsys.readouterr().out
+    kept = sorted(path.name for path in own_cache.glob(f"checkpoints/{run.experiment}-*/step-*"))
+    assert kept == ["step-000000003", "step-000000004"]
+    again = metrics(run)
+    assert [again[name] for name in TIMES] == [None, None]
+    for other in (first, again):
+        assert {name: value for name, value in other.items() if name not in TIMES} == {
+            name: value for name, value in short.items() if name not in TIMES
+        }
+
+
+@BOTH
 def test_half_precision_trains_and_is_measured(tiny, build, train, metrics, own_cache):  # noqa: F811
     half, single = (metrics(tiny("full", precision=precision)) for precision in ("bf16", "float32"))
     assert half["val_loss"] == pytest.approx(single["val_loss"], rel=0.02)

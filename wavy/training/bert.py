@@ -17,7 +17,7 @@ from wavy.results import run_hash
 from wavy.training import language
 from wavy.training.corpora import run_documents, run_tokenizer
 from wavy.training.device import check_device
-from wavy.training.language import LanguageFit, Report, recipe_of, timed_fit
+from wavy.training.language import LanguageFit, Report, long_options, recipe_of, timed_fit
 from wavy.training.loop import Setup
 from wavy.training.masking import Masking
 from wavy.training.precision import seeded
@@ -113,7 +113,7 @@ def train_bert(
     )  # fmt: skip
 
 
-def pretrained_bert(run: BertRun, device: str = "cpu", report: Report = None) -> MaskedPredictor:
+def pretrained_bert(run: BertRun, device: str = "cpu") -> MaskedPredictor:
     """The trained model of a run, from the cache where it is; else it is trained and kept there.
 
     Raises:
@@ -121,7 +121,7 @@ def pretrained_bert(run: BertRun, device: str = "cpu", report: Report = None) ->
     """
     model = build_bert(run)
     if not load_weights(model, run):
-        found = train_bert(run, device, report)
+        found = train_bert(run, device, **long_options(run))
         if found.metrics["diverged"]:
             raise ValueError(f"pretraining: found a run that diverges ({run_hash(run)}), allowed one that trains")
         save_weights(model := found.model, run)
@@ -130,7 +130,7 @@ def pretrained_bert(run: BertRun, device: str = "cpu", report: Report = None) ->
 
 def bert_metrics(run: BertRun, device: str = "cpu") -> dict[str, float | None]:
     """The metrics of one run, for :func:`wavy.sweep.sweep`; its weights are kept for what starts from them."""
-    found = train_bert(run, device)
+    found = train_bert(run, device, **long_options(run))
     if not found.metrics["diverged"]:
         save_weights(found.model, run)
     return fitted_metrics(run, found, device)

@@ -6,15 +6,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from wavy.data.cache import cache_folder
 from wavy.data.images import ImageData
 from wavy.experiments.deit_run import DeitRun
-from wavy.results import run_hash
 from wavy.training.augment import RECIPES
 from wavy.training.deit import image_side, run_collate, train_deit
 from wavy.training.image_examples import evaluation_examples
 from wavy.training.image_models import build_image_model
 from wavy.training.image_state import attention_measures, class_measures, image_profile
+from wavy.training.long_runs import checkpoint_folder
 from wavy.training.trained_state import state_measures
 
 #: How many test images a model is diagnosed on: for what the head reads, for its states, and for its attention.
@@ -26,12 +25,11 @@ def deit_metrics(run: DeitRun, device: str = "cpu") -> dict[str, float | None]:
 
     Beside those of :class:`wavy.training.deit.DeitFit`: guess_accuracy, the share of the largest class among the test
     images; lambda_mean, over layers and channels, for a kind with a lambda; and the diagnosis on test images
-    (:mod:`wavy.training.image_state`), of the model as initialised (``init_``) and as trained. Runs on ImageNet, which
-    take days, write checkpoints into the cache and tell their progress.
+    (:mod:`wavy.training.image_state`), of the model as initialised (``init_``) and as trained. For runs on ImageNet
+    see :mod:`wavy.training.long_runs`.
     """
-    long = run.dataset == "imagenet"
-    folder = cache_folder() / "checkpoints" / f"{run.experiment}-{run_hash(run)}" if long else None
-    found = train_deit(run, device, folder, print if long else None)
+    folder = checkpoint_folder(run)
+    found = train_deit(run, device, folder, print if folder else None)
     labels = found.parts["test"].labels
     metrics = found.metrics | {"guess_accuracy": (np.bincount(labels).max() / len(labels)).item()}
     start = build_image_model(run, len(found.parts["test"].classes), image_side(run, found.parts["test"])).to(device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 import pandas as pd
 import torch
@@ -17,7 +18,7 @@ from wavy.results import run_hash
 from wavy.training import language
 from wavy.training.corpora import run_documents, run_tokenizer
 from wavy.training.device import check_device
-from wavy.training.language import LanguageFit, Report, recipe_of, timed_fit
+from wavy.training.language import LanguageFit, Report, long_options, recipe_of, timed_fit
 from wavy.training.loop import Setup, TokenTask
 from wavy.training.masking import IGNORED
 from wavy.training.precision import seeded
@@ -89,18 +90,21 @@ def build_gpt2(run: Gpt2Run) -> nn.Module:
     return seeded(lambda: WavyGPT2LMHeadModel(config), run.seed, run.precision)
 
 
-def train_gpt2(run: Gpt2Run, device: str = "cpu", report: Report = None) -> LanguageFit:
-    """Train the model that ``run`` describes; the same run on the same machine gives the same fit."""
+def train_gpt2(
+    run: Gpt2Run, device: str = "cpu", report: Report = None, folder: Path | None = None, every: int | None = None
+) -> LanguageFit:
+    """Train the model that ``run`` describes, as :func:`wavy.training.bert.train_bert` does."""
     check_device(device)
+    setup = Setup(device=device, folder=folder, checkpoint_every=every)
     return timed_fit(
-        build_gpt2(run), TokenTask(causal=True), run_blocks(run, "train"), recipe_of(run), Setup(device=device),
+        build_gpt2(run), TokenTask(causal=True), run_blocks(run, "train"), recipe_of(run), setup,
         report=report, params_hash=run_hash(run),
     )  # fmt: skip
 
 
 def gpt2_metrics(run: Gpt2Run, device: str = "cpu") -> dict[str, float | None]:
     """The metrics of one run, for :func:`wavy.sweep.sweep`."""
-    return fitted_metrics(run, train_gpt2(run, device), device)
+    return fitted_metrics(run, train_gpt2(run, device, **long_options(run)), device)
 
 
 def fitted_metrics(run: Gpt2Run, found: LanguageFit, device: str = "cpu") -> dict[str, float | None]:

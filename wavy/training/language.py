@@ -12,6 +12,8 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from wavy.experiments.language_run import LanguageRun
+from wavy.training.clock import round_starts
+from wavy.training.long_runs import checkpoint_folder
 from wavy.training.loop import Recipe, Setup, Task, fit
 from wavy.training.loop.evaluation import evaluate
 from wavy.training.loop.examples import Collate
@@ -22,6 +24,8 @@ from wavy.training.precision import mixed_precision
 
 #: The training loss of a row is the mean over this share of the steps, the last ones.
 LAST = 0.05
+#: Steps between the checkpoints of a long run.
+EVERY = 1000
 
 Report = Callable[[str], None] | None
 
@@ -31,8 +35,8 @@ class LanguageFit:
     """What one training run found. ``model`` holds the weights after the last step, in eval mode: none are selected.
 
     ``metrics``: last_loss (mean over the last steps); the mean time of a step with its share of the evaluations, in
-    seconds, step_seconds by the clock and step_cpu_seconds of this process; parameters; diverged (1 where loss,
-    gradient or weights stopped being finite).
+    seconds, step_seconds by the clock and step_cpu_seconds of this process, over the steps since the run was last
+    started; parameters; diverged (1 where loss, gradient or weights stopped being finite).
     ``history``, ``evaluations``: as in :class:`wavy.training.loop.fitting.Fit`; empty where the run diverged.
     """
 
@@ -56,6 +60,12 @@ def recipe_of(run: LanguageRun) -> Recipe:
     )
 
 
+def long_options(run: LanguageRun) -> dict[str, Any]:
+    """For training a run that takes hours: folder of checkpoints, steps between them, report; empty for others."""
+    folder = checkpoint_folder(run)
+    return {"folder": folder, "every": EVERY, "report": print} if folder else {}
+
+
 def timed_fit(
     model: nn.Module, task: Task, train: Dataset, recipe: Recipe, setup: Setup, *, report: Report = None, **options: Any
 ) -> LanguageFit:
@@ -67,7 +77,7 @@ def timed_fit(
     history, evaluations, diverged = pd.DataFrame(), pd.DataFrame(), 0
     start = time.perf_counter(), time.process_time()
     try:
-        with kept_generators():
+        with kept_generators(), round_starts(model) as steps:
             found = fit(model, task, train, recipe, setup, report=report, **options)
         history, evaluations = found.history, found.evaluations
     except NonFinite:
@@ -76,8 +86,8 @@ def timed_fit(
     last = max(1, int(LAST * recipe.steps))
     metrics = {
         "last_loss": None if diverged else history["loss"].tail(last).mean().item(),
-        "step_seconds": None if diverged else wall / recipe.steps,
-        "step_cpu_seconds": None if diverged else cpu / recipe.steps,
+        "step_seconds": None if diverged or not steps else wall / len(steps),
+        "step_cpu_seconds": None if diverged or not steps else cpu / len(steps),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "diverged": diverged,
     }
