@@ -27,5 +27,5 @@ def pairs(size, seed=None):
 def pretraining(kind, nsp):
     """A run; in its fourth step the first of two processes has no token to predict."""
     model = MaskedPredictor(bert(kind, "WavyBertForPreTraining"))
-    task, setup = PretrainingTask(nsp, predictions=6), Setup(micro_batch_size=2, device="cpu")
+    task, setup = PretrainingTask(nsp, MASK, predictions=6), Setup(micro_batch_size=2, device="cpu")
     return train(setup, model, task, pairs(13), validation=pairs(11, seed=0), eps=1e-4)

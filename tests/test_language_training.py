@@ -137,9 +137,9 @@ def test_a_long_run_tells_its_progress_and_goes_on_from_the_cache(
     build,
     train,
     metrics,
-    own_cache,
+    own_cache,  # noqa: F811
     monkeypatch,
-    capsys,  # noqa: F811
+    capsys,
 ):
     run = tiny()
     short = metrics(run)

@@ -9,7 +9,9 @@ import torch
 import torch.nn.functional as F
 
 from language_kit import tiny_bert
+from wavy.data.text.unigram import unigram_probabilities
 from wavy.training.bert import build_bert, guesses, masked_pairs, pretraining_task, run_pairs
+from wavy.training.corpora import run_tokenizer
 from wavy.training.masking import IGNORED
 from wavy.training.pretraining import PretrainingTask
 
@@ -49,7 +51,7 @@ def test_the_heads_see_the_masked_tokens_alone_and_lose_nothing():
     assert torch.allclose(tokens, stock.prediction_logits[predicted])
     assert torch.allclose(pairs, stock.seq_relationship_logits)
     # The library's loss is the mean over tokens plus the mean over pairs.
-    task = PretrainingTask(nsp=True, predictions=1)
+    task = PretrainingTask(nsp=True, mask_id=run_tokenizer(run).mask_token_id, predictions=1)
     total = predicted.sum() * F.cross_entropy(stock.prediction_logits[predicted], batch["labels"][predicted])
     total += len(pairs) * F.cross_entropy(stock.seq_relationship_logits, batch["next_sentence_label"])
     assert task.loss(model, batch).item() == pytest.approx(total.item())
@@ -86,6 +88,40 @@ def test_measures_are_those_of_all_tokens_together():
     assert found["accuracy"] == pytest.approx((tokens.argmax(-1) == batch["labels"][predicted]).double().mean().item())
     right = pairs.argmax(-1) == batch["next_sentence_label"]
     assert found["nsp_accuracy"] == pytest.approx(right.double().mean().item())
+    hidden = batch["input_ids"][predicted] == run_tokenizer(run).mask_token_id
+    assert 0.5 < hidden.double().mean() < 1
+    loss = F.cross_entropy(tokens[hidden], batch["labels"][predicted][hidden]).item()
+    assert (found["hidden_loss"], found["hidden_perplexity"]) == (pytest.approx(loss), pytest.approx(math.exp(loss)))
+
+
+def test_a_model_that_copies_what_it_sees_has_read_no_context():
+    """It beats the unigrams of all predicted tokens, and not those of the hidden ones."""
+    run = tiny_bert(evaluated=1000)
+    examples, train = masked_pairs(run, "valid"), run_pairs(run, "train").input_ids
+    tokenizer, found = run_tokenizer(run), guesses(run, examples)
+    mask, size = tokenizer.mask_token_id, len(tokenizer)
+    unigrams = unigram_probabilities(train, size, tokenizer.all_special_ids)
+
+    class Copy(torch.nn.Module):
+        def forward(self, input_ids, token_type_ids, attention_mask, predicted):
+            shown = input_ids[predicted]
+            seen = 0.1 * F.one_hot(shown, size) + 0.1 / (unigrams > 0).sum()
+            likely = torch.where((shown == mask)[:, None], unigrams, unigrams * seen)
+            return (likely / likely.sum(dim=1, keepdim=True)).log(), torch.zeros(len(predicted), 2)
+
+    task = pretraining_task(run)
+    scores = task.metrics(task.outputs(Copy(), batch_of(examples, range(len(examples)))))
+    assert scores["perplexity"] == pytest.approx(found["no_context_perplexity"])
+    assert scores["perplexity"] < 0.8 * found["perplexity"]
+    assert scores["hidden_perplexity"] == pytest.approx(found["hidden_perplexity"])
+
+
+def test_no_masked_token_gives_no_measure():
+    task = PretrainingTask(nsp=True, mask_id=4, predictions=1)
+    empty = {name: torch.zeros(3) for name in ("loss", "right", "tokens")}
+    sums = empty | {f"hidden_{name}": value for name, value in empty.items()} | {"pairs": torch.ones(3)}
+    assert task.metrics(sums)["hidden_perplexity"] is None
+    assert task.metrics(sums)["nsp_accuracy"] == 1
 
 
 def test_an_untrained_model_is_no_better_than_the_guess():

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from text_kit import WORDS, word_tokenizer
+from wavy.data.text.bigram import bigram_perplexity
 from wavy.data.text.blocks import stream_blocks, token_blocks
 from wavy.data.text.unigram import unigram_perplexity
 
@@ -113,3 +114,21 @@ def test_unigram_perplexity_refuses_what_it_cannot_count():
         unigram_perplexity(torch.tensor([1]), torch.tensor([0, 0]), 5, [0])
     with pytest.raises(ValueError, match="train: found the id 5, allowed less than vocab_size = 5"):
         unigram_perplexity(torch.tensor([5]), torch.tensor([1]), 5)
+
+
+def test_bigram_perplexity_by_hand():
+    # Of 2: twice 3, once 4. Ordinary are 2, 3, 4; none of the five that are counted is missing.
+    train = torch.tensor([[2, 3, 2, 3], [2, 4, 9, 9]])
+    unigrams = {2: 4 / 9, 3: 3 / 9, 4: 2 / 9}
+    after_two = [(2 + 2 * unigrams[3]) / 5, (1 + 2 * unigrams[4]) / 5]
+    # After 4 comes nothing that is predicted, so the frequencies alone count.
+    expected = [*after_two, unigrams[2]]
+    before, asked = torch.tensor([2, 2, 4]), torch.tensor([3, 4, 2])
+    found = bigram_perplexity(train, before, asked, 10, [0, 1, 5, 6, 7, 8, 9])
+    assert found == pytest.approx(math.exp(-sum(map(math.log, expected)) / 3))
+
+
+def test_bigrams_tell_a_text_whose_tokens_follow_each_other():
+    text = torch.arange(50).remainder(5).view(1, -1)
+    assert unigram_perplexity(text, text, 5) == pytest.approx(5)
+    assert bigram_perplexity(text, text[0, :-1], text[0, 1:], 5) < 1.2

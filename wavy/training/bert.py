@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from wavy.data.text.unigram import unigram_perplexity
+from wavy.data.text.unigram import unigram_probabilities
 from wavy.diagnostics import layer_profile
 from wavy.experiments.bert import BertRun
 from wavy.results import run_hash
@@ -19,7 +19,8 @@ from wavy.training.corpora import run_documents, run_tokenizer
 from wavy.training.device import check_device
 from wavy.training.language import LanguageFit, Report, long_options, recipe_of, timed_fit
 from wavy.training.loop import Setup
-from wavy.training.masking import Masking
+from wavy.training.masking import IGNORED, Masking
+from wavy.training.no_context import no_context_perplexity
 from wavy.training.precision import seeded
 from wavy.training.pretraining import MaskedPairs, MaskedPredictor, PretrainingTask
 from wavy.training.sentence_pairs import SentencePairs, sentence_pairs
@@ -90,7 +91,8 @@ def bert_config(run: BertRun, **options: object) -> object:
 
 def pretraining_task(run: BertRun) -> PretrainingTask:
     """The task of a run; a full pair has so many masked tokens."""
-    return PretrainingTask(run.nsp, round(run.masked * (run.length - SPECIAL)))
+    masked = max(1, round(run.masked * (run.length - SPECIAL)))
+    return PretrainingTask(run.nsp, run_tokenizer(run).mask_token_id, masked)
 
 
 def train_bert(
@@ -140,10 +142,11 @@ def fitted_metrics(run: BertRun, found: LanguageFit, device: str = "cpu") -> dic
     """The metrics of a run that has been trained.
 
     Beside those of :class:`wavy.training.language.LanguageFit`: of validation (``val_``) and test (``test_``), on fixed
-    masks, the loss in nats a masked token, perplexity, masked accuracy and accuracy of next sentences; what needs no
-    model (``guess_``): the perplexity of unigrams, the shares of the most frequent token and of the larger class of
-    pairs; and the diagnosis of the last state, see :mod:`wavy.training.trained_state`, on full validation pairs, for
-    the model as initialised (``init_``) and as trained.
+    masks, what :class:`wavy.training.pretraining.PretrainingTask` measures; what needs no model (``guess_``): the
+    perplexity of unigrams, of all masked tokens and of those shown as [MASK], that of the best predictor without
+    context (:mod:`wavy.training.no_context`), the shares of the most frequent token and of the larger class of pairs;
+    and the diagnosis of the last state, see :mod:`wavy.training.trained_state`, on full validation pairs, for the model
+    as initialised (``init_``) and as trained.
     """
     inputs = diagnosed_inputs(run, device)
     return language.fitted_metrics(
@@ -157,16 +160,18 @@ def fitted_metrics(run: BertRun, found: LanguageFit, device: str = "cpu") -> dic
 
 
 def guesses(run: BertRun, examples: Dataset) -> dict[str, float]:
-    """What needs no model: perplexity by unigrams, the shares of the most frequent token and of the larger class."""
-    train, special = run_pairs(run, "train").input_ids, run_tokenizer(run).all_special_ids
-    labels = examples.fixed[1]
-    tokens = labels[labels >= 0]
-    ordinary = train[~torch.isin(train, torch.tensor(special))]
-    frequent = ordinary.bincount().argmax()
+    """What needs no model, see :func:`fitted_metrics`."""
+    tokenizer = run_tokenizer(run)
+    train, special = run_pairs(run, "train").input_ids, tokenizer.all_special_ids
+    shown, labels = (ids[examples.fixed[1] != IGNORED] for ids in examples.fixed)
+    unigrams = unigram_probabilities(train, len(tokenizer), special)
+    losses, hidden = -unigrams[labels].log(), shown == tokenizer.mask_token_id
     pairs = examples.pairs.next_sentence_label.double().mean().item()
     return {
-        "perplexity": unigram_perplexity(train, tokens, len(run_tokenizer(run)), special),
-        "accuracy": (tokens == frequent).double().mean().item(),
+        "perplexity": losses.mean().exp().item(),
+        "hidden_perplexity": losses[hidden].mean().exp().item(),
+        "no_context_perplexity": no_context_perplexity(unigrams, shown, labels, tokenizer.mask_token_id),
+        "accuracy": (labels == unigrams.argmax()).double().mean().item(),
         "nsp_accuracy": max(pairs, 1 - pairs),
     }
 

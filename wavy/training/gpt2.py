@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
+from wavy.data.text.bigram import bigram_perplexity
 from wavy.data.text.blocks import token_blocks
-from wavy.data.text.unigram import unigram_perplexity
+from wavy.data.text.unigram import unigram_perplexity, unigram_probabilities
 from wavy.diagnostics import layer_profile
 from wavy.experiments.gpt2 import Gpt2Run
 from wavy.results import run_hash
@@ -127,13 +128,15 @@ def fitted_metrics(run: Gpt2Run, found: LanguageFit, device: str = "cpu") -> dic
 
 
 def guesses(run: Gpt2Run, examples: TokenBlocks) -> dict[str, float]:
-    """What needs no model: perplexity by unigrams, and the share of the most frequent token of training."""
+    """What needs no model: perplexity by unigrams and by bigrams, and the share of the most frequent token."""
     train, tokenizer = run_blocks(run, "train"), run_tokenizer(run)
-    asked = examples.labels[:, 1:]
-    asked = asked[asked != IGNORED]
-    frequent = train.labels[train.labels != IGNORED].bincount().argmax()
+    special, size = tokenizer.all_special_ids, len(tokenizer)
+    predicted = examples.labels[:, 1:] != IGNORED
+    before, asked = examples.ids[:, :-1][predicted], examples.ids[:, 1:][predicted]
+    frequent = unigram_probabilities(train.ids, size, special).argmax()
     return {
-        "perplexity": unigram_perplexity(train.ids, asked, len(tokenizer), tokenizer.all_special_ids),
+        "perplexity": unigram_perplexity(train.ids, asked, size, special),
+        "bigram_perplexity": bigram_perplexity(train.ids, before, asked, size, special),
         "accuracy": (asked == frequent).double().mean().item(),
     }
 

@@ -121,7 +121,7 @@ def fitted_metrics(
         device: where to measure.
         task: what is measured.
         parts: name of a part, for instance ``val`` -> its examples. A row has ``val_loss`` and so on.
-        guesses: of examples, what needs no model, by the names of the task's measures: ``val_guess_perplexity``.
+        guesses: of examples, what needs no model, for instance ``val_guess_perplexity``.
         diagnosis: of a model; as it was at the start in ``init_cosine`` and so on, as trained in ``cosine``.
         start: the model before training.
     """
@@ -129,8 +129,9 @@ def fitted_metrics(
     diverged = metrics["diverged"]
     for name, examples in parts.items():
         guessed = guesses(examples)
-        scores = {} if diverged else measured(found.model, task, examples, run, device)
-        metrics |= {f"{name}_{measure}": scores.get(measure) for measure in ("loss", *guessed)}
+        nothing = dict.fromkeys(("loss", *guessed))
+        scores = nothing if diverged else measured(found.model, task, examples, run, device)
+        metrics |= {f"{name}_{measure}": value for measure, value in scores.items()}
         metrics |= {f"{name}_guess_{measure}": value for measure, value in guessed.items()}
     before = diagnosis(start.to(device))
     after = dict.fromkeys(before) if diverged else diagnosis(found.model)

@@ -78,16 +78,18 @@ class PretrainingTask:
     """Predict the masked tokens, and whether the second span follows the first.
 
     The loss is the mean over masked tokens plus, with ``nsp``, the mean over pairs. Evaluation gives ``loss`` (nats a
-    masked token), ``perplexity`` and ``accuracy`` of masked tokens, and ``nsp_accuracy``.
+    masked token), ``perplexity`` and ``accuracy`` of masked tokens; the same of those that are shown as [MASK],
+    ``hidden_loss`` and so on, which only context can tell; and ``nsp_accuracy``.
 
     Args:
         nsp: whether pairs count.
+        mask_id: the token [MASK].
         predictions: masked tokens of a full sequence: the loop divides the sum of all losses by the number of masked
             tokens, so a pair counts as many times.
     """
 
-    def __init__(self, nsp: bool, predictions: int) -> None:
-        self.nsp, self.predictions = nsp, predictions
+    def __init__(self, nsp: bool, mask_id: int, predictions: int) -> None:
+        self.nsp, self.mask_id, self.predictions = nsp, mask_id, predictions
 
     def weight(self, batch: Batch) -> float:
         return float((batch["labels"] != IGNORED).sum())
@@ -102,23 +104,23 @@ class PretrainingTask:
     def outputs(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         tokens, pairs, predicted = self._logits(model, batch)
         labels = batch["labels"][predicted]
-        losses = F.cross_entropy(tokens, labels, reduction="none")
-        row = predicted.nonzero()[:, 0]
-        empty = losses.new_zeros(len(predicted))
-        return {
-            "loss": empty.index_add(0, row, losses),
-            "right": empty.index_add(0, row, (tokens.argmax(dim=-1) == labels).to(losses.dtype)),
-            "tokens": predicted.sum(dim=1),
-            "pairs": pairs.argmax(dim=-1) == batch["next_sentence_label"],
+        hidden = batch["input_ids"][predicted] == self.mask_id
+        values = {
+            "loss": F.cross_entropy(tokens, labels, reduction="none"),
+            "right": (tokens.argmax(dim=-1) == labels).to(tokens.dtype),
+            "tokens": torch.ones_like(labels, dtype=tokens.dtype),
         }
+        values |= {f"hidden_{name}": value * hidden for name, value in values.items()}
+        row = predicted.nonzero()[:, 0]
+        empty = tokens.new_zeros(len(predicted))
+        sums = {name: empty.index_add(0, row, value) for name, value in values.items()}
+        return sums | {"pairs": pairs.argmax(dim=-1) == batch["next_sentence_label"]}
 
     def metrics(self, outputs: dict[str, Tensor]) -> dict[str, float]:
-        tokens = outputs["tokens"].sum().item()
-        loss = outputs["loss"].double().sum() / tokens
+        sums = {name: values.double().sum() for name, values in outputs.items()}
         return {
-            "loss": loss.item(),
-            "perplexity": loss.exp().item(),
-            "accuracy": outputs["right"].double().sum().item() / tokens,
+            **_token_metrics("", sums),
+            **_token_metrics("hidden_", sums),
             "nsp_accuracy": outputs["pairs"].double().mean().item(),
         }
 
@@ -126,3 +128,11 @@ class PretrainingTask:
         predicted = batch["labels"] != IGNORED
         inputs = {name: batch[name] for name in ("input_ids", "token_type_ids", "attention_mask")}
         return *model(**inputs, predicted=predicted), predicted
+
+
+def _token_metrics(prefix: str, sums: dict[str, Tensor]) -> dict[str, float | None]:
+    if not sums[prefix + "tokens"]:
+        return dict.fromkeys(prefix + name for name in ("loss", "perplexity", "accuracy"))
+    loss, right = (sums[prefix + name] / sums[prefix + "tokens"] for name in ("loss", "right"))
+    metrics = {"loss": loss, "perplexity": loss.exp(), "accuracy": right}
+    return {prefix + name: value.item() for name, value in metrics.items()}
