@@ -134,3 +134,8 @@ def test_an_untrained_model_is_no_better_than_the_guess():
         task = pretraining_task(run)
         scores = task.metrics(task.outputs(build_bert(run).eval(), batch_of(examples, range(len(examples)))))
     assert scores["perplexity"] > found["perplexity"]
+
+
+@pytest.mark.parametrize("options", [{"masked": 0.01}, {"length": 6}])
+def test_pairs_count_however_few_tokens_are_masked(options):
+    assert pretraining_task(tiny_bert(**options)).predictions == 1

@@ -25,7 +25,7 @@ from wavy.training.precision import seeded
 from wavy.training.pretraining import MaskedPairs, MaskedPredictor, PretrainingTask
 from wavy.training.sentence_pairs import SentencePairs, sentence_pairs
 from wavy.training.trained_state import attention_measures, state_measures
-from wavy.training.weights import load_weights, save_weights
+from wavy.training.weights import keep_weights, load_weights, one_trainer
 
 #: Of pairs and of masks that stay; the same for all runs, so that all models are read on the same examples.
 DATA_SEED = 0
@@ -122,19 +122,20 @@ def pretrained_bert(run: BertRun, device: str = "cpu") -> MaskedPredictor:
         ValueError: the run diverges.
     """
     model = build_bert(run)
-    if not load_weights(model, run):
-        found = train_bert(run, device, **long_options(run))
-        if found.metrics["diverged"]:
-            raise ValueError(f"pretraining: found a run that diverges ({run_hash(run)}), allowed one that trains")
-        save_weights(model := found.model, run)
+    with one_trainer(run):
+        if not load_weights(model, run):
+            found = train_bert(run, device, **long_options(run))
+            if found.metrics["diverged"]:
+                raise ValueError(f"pretraining: found a run that diverges ({run_hash(run)}), allowed one that trains")
+            keep_weights(found, run)
+            model = found.model
     return model.to(device).eval()
 
 
 def bert_metrics(run: BertRun, device: str = "cpu") -> dict[str, float | None]:
     """The metrics of one run, for :func:`wavy.sweep.sweep`; its weights are kept for what starts from them."""
     found = train_bert(run, device, **long_options(run))
-    if not found.metrics["diverged"]:
-        save_weights(found.model, run)
+    keep_weights(found, run)
     return fitted_metrics(run, found, device)
 
 

@@ -1,41 +1,122 @@
-"""Weights of trained models in the cache, for what starts from them."""
+"""Weights of trained language models in the cache, for what starts from them.
+
+The cache only saves time: where it cannot be written, or what it holds is of no use, a model is trained again.
+"""
 
 from __future__ import annotations
 
+import copy
+import hashlib
+import json
+import logging
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
+from filelock import FileLock
 from torch import nn
 
 from wavy.data.cache import cache_folder
+from wavy.experiments.language_run import LanguageRun
 from wavy.results import run_hash
+from wavy.training.corpora import run_tokenizer
+
+if TYPE_CHECKING:
+    from wavy.training.language import LanguageFit
+
+log = logging.getLogger("wavy.training")
+
+#: The name, in the metadata of a file, of the digest of the vocabulary whose tokens the model reads.
+VOCABULARY = "vocabulary"
 
 
-def weights_file(run: BaseModel) -> Path:
+def weights_file(run: LanguageRun) -> Path:
     """Where the weights of a run's model are kept. A change of the code does not change the name."""
     return cache_folder() / "models" / run.experiment / f"{run_hash(run)}.safetensors"
 
 
-def save_weights(model: nn.Module, run: BaseModel) -> None:
-    """Keep the weights of a run's model; other processes see the file whole or not at all."""
+def keep_weights(found: LanguageFit, run: LanguageRun) -> None:
+    """Keep the weights of a run that has been trained, unless it diverged; a cache that cannot be written is told."""
+    from safetensors import SafetensorError  # noqa: PLC0415 (an extra)
+
+    if found.metrics["diverged"]:
+        return
+    try:
+        save_weights(found.model, run)
+    except (OSError, SafetensorError) as error:
+        log.warning("cache: %s could not be stored (%s)", weights_file(run), type(error).__name__)
+
+
+def save_weights(model: nn.Module, run: LanguageRun) -> None:
+    """Write the weights of a run's model; other processes see the file whole or not at all.
+
+    Raises:
+        OSError, SafetensorError: the cache cannot be written.
+    """
     from safetensors.torch import save_model  # noqa: PLC0415 (an extra)
 
     file = weights_file(run)
     file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=".partial-") as folder:
         part = Path(folder) / file.name
-        save_model(model, str(part))
+        save_model(model, str(part), metadata={VOCABULARY: vocabulary_digest(run)})
         os.replace(part, file)
 
 
-def load_weights(model: nn.Module, run: BaseModel) -> bool:
-    """Give a model the weights that are kept for a run; whether there are any."""
+def load_weights(model: nn.Module, run: LanguageRun) -> bool:
+    """Give a model the weights that are kept for a run; whether there are any.
+
+    A file that is damaged, of another model, or of a model that reads another vocabulary is told and passed by; the
+    model is then as it was before.
+    """
+    from safetensors import SafetensorError  # noqa: PLC0415 (an extra)
     from safetensors.torch import load_model  # noqa: PLC0415 (an extra)
 
     file = weights_file(run)
     if not file.exists():
         return False
-    load_model(model, str(file))
+    # Loading stops at the first misfit, when a part of the weights has been overwritten.
+    before = copy.deepcopy(model.state_dict())
+    try:
+        _check_vocabulary(file, run)
+        load_model(model, str(file))
+    except (OSError, RuntimeError, ValueError, SafetensorError) as error:
+        model.load_state_dict(before)
+        log.warning("cache: %s is passed by (%s)", file, " ".join(str(error).split()))
+        return False
     return True
+
+
+def vocabulary_digest(run: LanguageRun) -> str:
+    """A digest of the tokens and their numbers: the text of a run, and so its tokens, may follow package versions."""
+    tokens = sorted(run_tokenizer(run).get_vocab().items())
+    return hashlib.sha256(json.dumps(tokens).encode()).hexdigest()
+
+
+def _check_vocabulary(file: Path, run: LanguageRun) -> None:
+    """Raise ValueError where a file says that its model reads another vocabulary; older files do not say."""
+    from safetensors import safe_open  # noqa: PLC0415 (an extra)
+
+    with safe_open(str(file), framework="pt") as opened:
+        kept = (opened.metadata() or {}).get(VOCABULARY)
+    if kept is not None and kept != vocabulary_digest(run):
+        raise ValueError("vocabulary: found another one, allowed that of the run")
+
+
+@contextmanager
+def one_trainer(run: LanguageRun) -> Iterator[None]:
+    """Let one process at a time train a run; the others wait, as long as it takes, and then find its weights."""
+    file = weights_file(run)
+    lock = FileLock(file.with_suffix(".lock"))
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except (OSError, NotImplementedError) as error:  # a lock only saves double work: weights are written whole
+        log.warning("cache: no lock (%s)", type(error).__name__)
+    try:
+        yield
+    finally:
+        lock.release()
