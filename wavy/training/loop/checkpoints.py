@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from wavy.training.loop.sums import RECORD, Damaged, read_record, write_record
+
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 #: The folder that is being written; it gets its name when it is complete.
 UNFINISHED = "unfinished"
 
-RECORD = "run.json"
+log = logging.getLogger("wavy.training")
 
 
 class Checkpoints:
@@ -24,7 +27,7 @@ class Checkpoints:
 
     Each holds what Accelerate saves (weights, optimizer, scale of fp16, the generators of each process) and the
     record of the loop. A checkpoint is written elsewhere and renamed when it is complete: a run that is killed at any
-    moment leaves the ones before it as they are.
+    moment leaves the ones before it as they are. One that is damaged is told and passed by.
 
     Args:
         folder: seen by all processes.
@@ -35,21 +38,27 @@ class Checkpoints:
     def __init__(self, folder: Path, facts: dict[str, Any], keep: int) -> None:
         self.folder, self.keep = Path(folder), keep
         self.facts = json.loads(json.dumps(facts))
+        self._start: Path | None = None
 
     def latest(self) -> Path | None:
-        """The checkpoint of the highest step."""
-        found = self._complete()
-        return found[-1] if found else None
+        """The checkpoint of the highest step of those that are intact."""
+        found = self._latest()
+        return found and found[0]
 
     def record(self) -> dict[str, Any] | None:
-        """The loop's record in the latest checkpoint, ``None`` where there is none.
+        """The loop's record in the latest intact checkpoint, ``None`` where there is no checkpoint.
 
         Raises:
-            ValueError: it is one of another run.
+            ValueError: it is one of another run, or all are damaged.
         """
-        if (path := self.latest()) is None:
+        if (found := self._latest()) is None:
+            if self._complete():
+                raise ValueError(
+                    f"folder: found damaged checkpoints alone in {self.folder}, allowed an intact one or another folder"
+                )
             return None
-        record = json.loads((path / RECORD).read_text())
+        self._start = path = found[0]
+        record = found[1]
         theirs = record.pop("facts")
         names = [name for name in self.facts | theirs if theirs.get(name) != self.facts.get(name)]
         if names:
@@ -58,8 +67,8 @@ class Checkpoints:
         return record
 
     def load(self, accelerator: Accelerator) -> None:
-        """Give everything that Accelerate has prepared the state of the latest checkpoint."""
-        path = self.latest()
+        """Give everything that Accelerate has prepared the state of the checkpoint of :meth:`record`."""
+        path = self._start
         # Accelerate goes on in silence where it cannot restore the generators; it sets torch's last.
         torch.manual_seed(_NEVER_SAVED)
         before = _generator_states()
@@ -70,7 +79,7 @@ class Checkpoints:
             )
 
     def save(self, accelerator: Accelerator, step: int, record: dict[str, Any]) -> None:
-        """Write the checkpoint after ``step`` steps, and remove the oldest.
+        """Write the checkpoint after ``step`` steps; remove the oldest, and damaged ones of later steps.
 
         Called by all processes.
 
@@ -87,12 +96,24 @@ class Checkpoints:
         accelerator.save_state(str(unfinished))
         accelerator.wait_for_everyone()
         if main:
-            (unfinished / RECORD).write_text(json.dumps({"facts": self.facts, **record}))
+            write_record(unfinished, {"facts": self.facts, **record})
             _to_disk(unfinished)
-            unfinished.rename(self.folder / f"step-{step:09d}")
-            for old in self._complete()[: -self.keep]:
-                shutil.rmtree(old)
+            path = self.folder / f"step-{step:09d}"
+            if path.exists():  # damaged, or the rest of one that was being removed
+                shutil.rmtree(path)
+            unfinished.rename(path)
+            done = [other for other in self._complete() if other <= path]
+            for other in set(self._complete()) - set(done[-self.keep :]):
+                shutil.rmtree(other)
         accelerator.wait_for_everyone()
+
+    def _latest(self) -> tuple[Path, dict[str, Any]] | None:
+        for path in reversed(self._complete()):
+            try:
+                return path, read_record(path)
+            except Damaged as damage:
+                log.warning("folder: %s is damaged (%s), an earlier checkpoint is looked for", path, damage)
+        return None
 
     def _complete(self) -> list[Path]:
         return sorted(path.parent for path in self.folder.glob(f"step-*/{RECORD}"))

@@ -12,6 +12,7 @@ from torch.utils.data import Dataset
 
 from wavy.training.loop.checkpoints import Checkpoints
 from wavy.training.loop.examples import Collate
+from wavy.training.loop.folders import alone_in
 from wavy.training.loop.groups import parameter_groups
 from wavy.training.loop.options import Recipe, Setup
 from wavy.training.loop.processes import accelerated, check_same_start, check_share, prepared, start_log
@@ -77,7 +78,8 @@ def fit(
     Raises:
         NonFinite: loss, gradient or weights are not finite. In the first two cases the weights are those before the
             step.
-        ValueError: arguments that do not fit together, or a checkpoint of another run.
+        ValueError: arguments that do not fit together, a checkpoint of another run, or a folder that cannot be written
+            or that another run writes to.
         ModuleNotFoundError: a package of an extra is missing; the message names it.
 
     Returns:
@@ -87,7 +89,7 @@ def fit(
     for name, examples in (("train", train), ("validation", validation)):
         if examples is not None and not len(examples):
             raise ValueError(f"{name}: found no examples, allowed at least one")
-    with accelerated(recipe.precision, setup) as accelerator:
+    with accelerated(recipe.precision, setup) as accelerator, alone_in(setup.folder, accelerator.is_main_process):
         processes = accelerator.num_processes
         check_share(recipe, processes)
         facts = {"params_hash": params_hash, "parameters": sum(weights.numel() for weights in model.parameters())}
