@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from loop_kit import bert, deit, recipe
+from loop_kit import bert, deit, losses, recipe, train
 from wavy.training.loop import Setup
 from wavy.training.loop.groups import parameter_groups
 from wavy.training.loop.schedule import SCHEDULES, factor
+from wavy.training.loop.seeds import derived_seed
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine", "constant"])
@@ -71,10 +73,13 @@ def test_frozen_parameters_have_no_group():
     [
         ("steps", 0), ("batch_size", 0), ("lr", 0.0), ("lr", float("nan")), ("weight_decay", -1.0), ("eps", 0.0),
         ("schedule", "step"), ("warmup", 6), ("warmup", -1), ("clip", 0.0), ("precision", "fp8"), ("seed", -1),
+        ("seed", 1.5), ("seed", True), ("steps", 3.0), ("warmup", 0.5), ("lr", "1e-3"), ("lr", None), ("lr", True),
+        ("weight_decay", None), ("clip", "1"), ("betas", (0.9,)), ("betas", 0.9), ("betas", (0.9, 1.0)),
+        ("betas", (0.9, "0.99")), ("betas", "ab"),
     ],
 )  # fmt: skip
 def test_recipes_out_of_range_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"^{name}: found .*allowed"):
+    with pytest.raises(ValueError, match=f"^{name}: found .*allowed .*$"):
         recipe(**{name: value})
 
 
@@ -82,12 +87,46 @@ def test_recipes_out_of_range_are_refused(name, value):
     ("name", "value"),
     [
         ("micro_batch_size", 0), ("evaluate_every", 0), ("checkpoint_every", -1), ("keep", 0), ("workers", -1),
-        ("device", "tpu"),
+        ("device", "tpu"), ("workers", None), ("workers", 1.0), ("keep", None), ("evaluate_every", 2.5),
     ],
 )  # fmt: skip
 def test_setups_out_of_range_are_refused(name, value):
     with pytest.raises(ValueError, match=f"^{name}: found .*allowed"):
         Setup(**{name: value})
+
+
+def test_numbers_of_numpy_are_those_of_python(tmp_path):
+    numbers = {"steps": np.int64(3), "batch_size": np.int32(8), "seed": np.int64(0), "warmup": np.uint8(1)}
+    numbers |= {"lr": np.float64(1e-2), "weight_decay": np.float64(0.01)}
+    plain = {name: number.item() for name, number in numbers.items()}
+    assert repr(recipe(**numbers)) == repr(recipe(**plain))
+    setup = Setup(folder=tmp_path, checkpoint_every=np.int64(2), keep=np.int64(1), workers=np.int64(0))
+    assert losses(train(setup, **numbers)) == losses(train(**plain))
+
+
+def test_derived_seeds_are_those_of_the_digits():
+    assert (derived_seed(0), derived_seed(0, 1), derived_seed(3, 2, 1)) == (2401182347, 3299023710, 2351761880)
+    assert derived_seed(np.int64(3), np.int32(2), 1) == derived_seed(3, 2, 1)
+    with pytest.raises(TypeError):
+        derived_seed(1.5)
+
+
+def test_a_model_without_trained_parameters_is_refused():
+    with pytest.raises(ValueError, match=r"^model: found no parameter that is trained, allowed at least one$"):
+        train(model=nn.Linear(5, 2).requires_grad_(False))
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_double_precision_goes_with_no_half_one(precision):
+    with pytest.raises(ValueError, match=rf"^precision: found '{precision}' for a model in float64, allowed no$"):
+        train(model=nn.Linear(5, 2).double(), precision=precision)
+
+
+def test_a_log_goes_to_a_folder(tmp_path):
+    pytest.importorskip("tensorboard")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match=r"^log_dir: found .*file .*allowed a folder that can be written$"):
+        train(Setup(log_dir=tmp_path / "file"))
 
 
 def test_checkpoints_need_a_folder():

@@ -114,3 +114,9 @@ def test_classes_of_transformers_and_timm_alike():
     pairs = [(deit("light"), images), (WavyBertForSequenceClassification(bert("light").config), words)]
     for model, batch in pairs:
         assert ClassTask().outputs(model, batch)["predicted"].shape == (2,)
+
+
+def test_data_without_a_label_have_no_measures():
+    outputs = {name: torch.zeros(3) for name in ("loss", "right", "tokens")}
+    with pytest.raises(ValueError, match=r"^labels: found none in the data that are evaluated, allowed at least"):
+        TokenTask(causal=False).metrics(outputs)

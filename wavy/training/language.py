@@ -97,7 +97,10 @@ def timed_fit(
 def measured(
     model: nn.Module, task: Task, examples: Dataset, run: LanguageRun, device: str, collate: Collate | None = None
 ) -> dict[str, float]:
-    """What a task measures on a data set, in the run's precision."""
+    """What a task measures on a data set, in the precision of the weights: single, or double for ``float64``.
+
+    The half precision of a run holds while it trains, and in the evaluations between its steps.
+    """
     with accelerated(mixed_precision(run.precision), Setup(device=device)) as accelerator:
         return evaluate(accelerator, model, task, examples, batch_size=run.batch_size, collate=collate)
 

@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from filelock import FileLock
 from torch import nn
@@ -23,9 +22,7 @@ from wavy.data.cache import cache_folder
 from wavy.experiments.language_run import LanguageRun
 from wavy.results import run_hash
 from wavy.training.corpora import run_tokenizer
-
-if TYPE_CHECKING:
-    from wavy.training.language import LanguageFit
+from wavy.training.language import LanguageFit
 
 log = logging.getLogger("wavy.training")
 
@@ -54,7 +51,7 @@ def save_weights(model: nn.Module, run: LanguageRun) -> None:
     """Write the weights of a run's model; other processes see the file whole or not at all.
 
     Raises:
-        OSError, SafetensorError: the cache cannot be written.
+        OSError: the cache cannot be written; where writing itself fails, it is safetensors' own error.
     """
     from safetensors.torch import save_model  # noqa: PLC0415 (an extra)
 

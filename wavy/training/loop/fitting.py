@@ -20,6 +20,7 @@ from wavy.training.loop.record import Record
 from wavy.training.loop.seeds import derived_seed, seed_everything
 from wavy.training.loop.stepping import Stepping
 from wavy.training.loop.tasks import Task
+from wavy.training.loop.trainable import check_trainable
 
 
 @dataclass
@@ -89,6 +90,7 @@ def fit(
     for name, examples in (("train", train), ("validation", validation)):
         if examples is not None and not len(examples):
             raise ValueError(f"{name}: found no examples, allowed at least one")
+    check_trainable(model, recipe.precision)
     with accelerated(recipe.precision, setup) as accelerator, alone_in(setup.folder, accelerator.is_main_process):
         processes = accelerator.num_processes
         check_share(recipe, processes)

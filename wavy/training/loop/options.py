@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from wavy.checks import check_choice, check_width
+from wavy.checks import check_choice
 from wavy.training.device import check_device
 from wavy.training.loop.schedule import SCHEDULES
+from wavy.training.loop.stored import store_number, store_shares, store_whole
 
 #: ``no`` is single precision.
 PRECISIONS = ("no", "bf16", "fp16")
@@ -47,19 +47,16 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_width("steps", self.steps)
-        check_width("batch_size", self.batch_size)
+        for name, least in (("steps", 1), ("batch_size", 1), ("warmup", 0), ("seed", 0)):
+            store_whole(self, name, least)
         check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("precision", self.precision, PRECISIONS)
         for name in ("lr", "eps") if self.clip is None else ("lr", "eps", "clip"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"{name}: found {getattr(self, name)!r}, allowed a finite number > 0")
-        if not 0 <= self.weight_decay < math.inf:
-            raise ValueError(f"weight_decay: found {self.weight_decay!r}, allowed a finite number >= 0")
-        if not 0 <= self.warmup < self.steps:
+            store_number(self, name, zero=False)
+        store_number(self, "weight_decay", zero=True)
+        store_shares(self, "betas", 2)
+        if self.warmup >= self.steps:
             raise ValueError(f"warmup: found {self.warmup!r}, allowed 0 <= warmup < steps = {self.steps}")
-        if self.seed < 0:
-            raise ValueError(f"seed: found {self.seed!r}, allowed a whole number >= 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,11 +93,11 @@ class Setup:
     log_dir: Path | None = None
 
     def __post_init__(self) -> None:
-        for name in ("micro_batch_size", "evaluate_every", "checkpoint_every", "keep"):
+        for name in ("micro_batch_size", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
-                check_width(name, getattr(self, name))
-        if self.workers < 0:
-            raise ValueError(f"workers: found {self.workers!r}, allowed a whole number >= 0")
+                store_whole(self, name, 1)
+        store_whole(self, "keep", 1)
+        store_whole(self, "workers", 0)
         if self.device is not None:
             check_device(self.device)
         if self.checkpoint_every and not self.folder:

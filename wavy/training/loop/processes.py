@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from wavy.extras import require
+from wavy.training.loop.folders import check_writable
 from wavy.training.loop.options import Recipe, Setup
 
 if TYPE_CHECKING:
@@ -31,11 +32,12 @@ def accelerated(precision: str, setup: Setup) -> Iterator[Accelerator]:
 
     Raises:
         ModuleNotFoundError: accelerate, or for a log tensorboard, is missing.
-        ValueError: fp16 without a GPU, or processes that do not find each other.
+        ValueError: fp16 without a GPU, a log_dir that cannot be written, or processes that do not find each other.
     """
     require("accelerate", "hosts")
     if setup.log_dir:
         require("tensorboard", "training")
+        check_writable("log_dir", setup.log_dir)
     # An extra; also slow to import.
     from accelerate import Accelerator, DistributedDataParallelKwargs  # noqa: PLC0415
     from accelerate.utils import GradientAccumulationPlugin  # noqa: PLC0415

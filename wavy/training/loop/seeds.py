@@ -6,15 +6,19 @@ import hashlib
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import index
 
 import numpy as np
 import torch
 
 
 def derived_seed(*words: int) -> int:
-    """A seed below 2^32 from whole numbers; other numbers, or another order of them, give an unrelated seed."""
+    """A seed below 2^32 from whole numbers; other numbers, or another order of them, give an unrelated seed.
+
+    Whole numbers of other libraries, for instance numpy's, count as Python's.
+    """
     # A hash of the digits: ten times as fast as numpy's SeedSequence, and it is needed for each example.
-    return int.from_bytes(hashlib.blake2b(repr(words).encode(), digest_size=4).digest())
+    return int.from_bytes(hashlib.blake2b(repr(tuple(map(index, words))).encode(), digest_size=4).digest())
 
 
 def seed_everything(seed: int) -> None:

@@ -66,7 +66,7 @@ class TokenTask:
         }
 
     def metrics(self, outputs: dict[str, Tensor]) -> dict[str, float]:
-        tokens = outputs["tokens"].sum().item()
+        tokens = _labelled(outputs["tokens"])
         loss = outputs["loss"].double().sum() / tokens
         accuracy = outputs["right"].sum().item() / tokens
         return {"loss": loss.item(), "perplexity": loss.exp().item(), "accuracy": accuracy}
@@ -75,6 +75,13 @@ class TokenTask:
         labels = batch["labels"]
         # Labels move, not logits: these are the largest tensor of all, and would be copied.
         return F.pad(labels[:, 1:], (0, 1), value=IGNORED) if self.causal else labels
+
+
+def _labelled(tokens: Tensor) -> int:
+    """How many tokens of a data set have a label, from their numbers by example; ValueError where none has."""
+    if not (number := tokens.sum().item()):
+        raise ValueError("labels: found none in the data that are evaluated, allowed at least one")
+    return number
 
 
 def _token_losses(logits: Tensor, labels: Tensor, reduction: str) -> Tensor:
