@@ -103,6 +103,24 @@ def test_an_archive_of_something_else_is_refused(tmp_path, name, text):
     assert not list(tmp_path.glob("*.jsonl"))
 
 
+WRONG = {
+    "another experiment": {"experiment": "deit"},
+    "another seed": {"seed": 9},
+    "no params": {"params": {}},
+    "a list": {"metrics": []},
+    "a number that is none": {"metrics": {"test_accuracy": float("nan")}},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_no_row_of_an_archive_is_written_if_one_is_wrong(name, tmp_path):
+    text = json.dumps(row(0)) + "\n" + json.dumps(row(1) | WRONG[name]) + "\n"
+    parcel.pack(tmp_path / ROWS, {"transformer.jsonl": text.encode()})
+    with pytest.raises(ValueError, match=r"^rows\.tar\.gz: found transformer\.jsonl, line 2.*, allowed rows .*alone"):
+        parcel.merge(tmp_path / ROWS, tmp_path)
+    assert not list(tmp_path.glob("*.jsonl"))
+
+
 @dataclass(frozen=True)
 class Small(studies.Plan):
     """Commands that take no time: a row, and a file in place of a notebook."""
