@@ -185,6 +185,14 @@ def test_rows_that_are_not_rows_are_refused_by_line(tmp_path):
         rowfile.append(path, {"experiment": "difformer"})
 
 
+def test_an_infinite_perplexity_is_none_and_its_loss_stays():
+    found = row(val_loss=900.0, val_perplexity=float("inf"), perplexity=12.0)["metrics"]
+    assert found == {"val_loss": 900.0, "val_perplexity": None, "perplexity": 12.0}
+    for name, value in (("val_loss", float("inf")), ("val_perplexity", float("nan"))):
+        with pytest.raises(ValueError, match=f"metrics: found {{'{name}'"):
+            row(**{name: value})
+
+
 WRONG = {
     "seed": ({"seed": 5}, "row: found seed 5, allowed that of its params, 0"),
     "params": ({"params": {}}, "row: found dataset 'cora', allowed that of its params, None"),
