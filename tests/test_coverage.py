@@ -6,6 +6,7 @@ import pytest
 
 from wavy.companion.coverage import coverage, unreached
 from wavy.experiments.difformer_plans import PLANS, run
+from wavy.experiments.glue import GlueStudy
 from wavy.results import run_hash
 
 SEEDS = (0, 1, 2)
@@ -32,6 +33,13 @@ def test_an_unreached_cell_stands_once_and_a_reached_one_does_not():
 
 def test_a_run_that_is_planned_twice_counts_once():
     assert coverage({"plan": PLAN + PLAN}, set()).loc["plan", "planned"] == len(PLAN)
+
+
+def test_the_seed_of_a_pretraining_makes_no_cell_of_its_own():
+    study = GlueStudy(scale="cpu")
+    counts = coverage({"glue": study.runs()}, set()).loc["glue"]
+    assert counts["planned"] == counts["cells"] * len(study.chosen("seeds"))
+    assert counts["cells"] == len(study.chosen("tasks")) * len(study.chosen("residuals"))
 
 
 @pytest.mark.parametrize("plan", PLANS)

@@ -245,6 +245,9 @@ def test_without_data_the_error_says_what_to_do(no_data, monkeypatch, name):
 def test_wrong_names_are_one_clear_line():
     with pytest.raises(ValueError, match=r"name: found 'cifar', allowed .*an existing folder; did you mean 'cifar10'"):
         load_images("cifar", "train")
+    for name in (5, "", None):
+        with pytest.raises(ValueError, match=f"^name: found {name!r}, allowed digits, .* or an existing folder$"):
+            load_images(name, "train")
     with pytest.raises(ValueError, match="split: found 'val', allowed train, validation, test"):
         load_images("digits", "val")
 

@@ -10,10 +10,12 @@ import pytest
 from pydantic import ValidationError
 
 from wavy import results
+from wavy.data import DataUnavailable
+from wavy.data.images import load_images
 from wavy.dynamics import KINDS, MIXED_KINDS
 from wavy.experiments.deit import DeitRun, DeitStudy
 from wavy.experiments.deit_plans import PLANS, PUBLISHED_THETA, SIDES, PlanName, deit_run, variant
-from wavy.experiments.deit_run import Remedy
+from wavy.experiments.deit_run import PIXELS, Remedy
 
 
 def runs_of(scale, *plans, **options):
@@ -119,6 +121,12 @@ def test_the_remedies_are_those_that_can_be_built():
         ({"residual": "rezero", "tau": None, "featscale": True}, "residual: found rezero with FeatScale or CaiT"),
         ({"residual": "rezero", "tau": None, "model": "cait"}, "residual: found rezero with FeatScale or CaiT"),
         ({"heads": 3}, "heads: found 3, allowed a divisor of dim = 64"),
+        (
+            {"dataset": "digits", "patch_size": 3},
+            "patch_size: found 3, allowed a divisor of the side of the images = 8",
+        ),
+        ({"dataset": "digits", "patch_size": 9}, "patch_size: found 9, allowed a divisor"),
+        ({"dataset": "imagenet", "size": 224, "patch_size": 15}, "patch_size: found 15, allowed .* = 224"),
         ({"augmentation": "deit", "batch_size": 63}, "batch_size: found 63 with augmentation deit, allowed a multiple"),
         ({"tau": 1.0}, "tau"),
         ({"epoch": 3}, "epoch"),
@@ -127,6 +135,14 @@ def test_the_remedies_are_those_that_can_be_built():
 def test_refuses(options, message):
     with pytest.raises(ValidationError, match=message):
         DeitRun(**options)
+
+
+def test_the_images_have_the_side_that_is_known_of_them():
+    for name, side in PIXELS.items():
+        try:
+            assert load_images(name, "test").images[0].shape == (side, side, 3)
+        except DataUnavailable:
+            pytest.skip(f"{name} is not at hand (set WAVY_DATA)")
 
 
 def test_a_sweep_of_something_else_does_not_need_the_packages_of_images():

@@ -49,6 +49,11 @@ def test_the_same_run_gives_the_same_weights_and_leaves_the_global_seed_alone():
     )
 
 
+def test_images_that_are_not_cut_evenly_into_patches_are_refused():
+    with pytest.raises(ValueError, match=r"^patch_size: found 4, allowed a divisor of the side of the images = 10$"):
+        build_image_model(tiny(), 10, 10)
+
+
 def test_kinds_start_from_the_same_weights_so_that_pairs_of_runs_share_more_than_data():
     stock = built(tiny()).state_dict()
     for options in ({"residual": "full"}, {"residual": "light"}, {"featscale": True}):

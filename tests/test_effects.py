@@ -9,7 +9,7 @@ import pytest
 
 from wavy.companion import verdicts
 from wavy.companion.claims import load_claims
-from wavy.companion.effects import Comparison, draw_effects, judge_effects
+from wavy.companion.effects import Comparison, draw_effects, effects_view, judge_effects
 
 CLAIMS = load_claims()
 
@@ -80,6 +80,40 @@ def test_few_seeds_or_none_or_no_number_are_no_test():
     gaps = judged(rows([0.5, 0.5, 0.5, 0.5, 0.5], [0.6, None, 0.6, 0.6, 0.6]))
     assert gaps["seeds"] == 4
     assert judged(rows([0.5] * 5, [0.6] * 5), metric="unknown")["seeds"] == 0
+
+
+def test_means_and_relative_effects_are_those_of_the_seeds_that_are_compared():
+    table = rows([1.0, 1.0, 1.1, 0.9, 1.0, 100.0], [0.8, 0.8, 0.9, 0.7, 0.8], "gap")
+    found = judged(table, "diag-gap-full", "gap", relative=True)
+    assert (found["effect"], found["seeds"]) == (pytest.approx(-20), 5)
+    assert (found["baseline"], found["variant"]) == (pytest.approx(1.0), pytest.approx(0.8))
+
+
+def test_seeds_that_diverged_are_counted_and_hinder_a_claim_that_the_variant_is_better():
+    better, worse = [0.60, 0.61, 0.60, 0.62, 0.60], [0.50, 0.52, 0.50, 0.51, 0.50]
+    none = judge_effects([Comparison("deit-light", "w", "a", "b", "test_accuracy")], CLAIMS, rows(worse, better))
+    assert none["diverged"].item() == 0
+    assert "diverged" not in effects_view(none)
+    cases = (
+        ([*worse, 0.5], [*better, None], 1, "inconclusive"),
+        ([*worse, None], [*better, 0.6], 1, "holds"),
+        ([*worse, None], [*better, None], 1, "holds"),
+        ([*better, 0.5], [*worse, None], 1, "does not hold"),
+        (worse, [*better[:3], None, None], 2, verdicts.NOT_TESTED),
+    )
+    for baseline, variant, count, expected in cases:
+        found = judge_effects(
+            [Comparison("deit-light", "w", "a", "b", "test_accuracy")], CLAIMS, rows(baseline, variant)
+        )
+        assert (found["diverged"].item(), found["verdict"].item()) == (count, expected)
+        assert effects_view(found)["diverged"].item() == count
+
+
+def test_nothing_to_judge_is_an_empty_table_with_the_same_columns():
+    table = judge_effects([Comparison("deit-light", "w", "a", "b", "test_accuracy")], CLAIMS, rows([0.5], [0.6]))
+    nothing = judge_effects([], CLAIMS, rows([0.5], [0.6]))
+    assert (len(nothing), list(nothing)) == (0, list(table))
+    assert list(effects_view(nothing)) == list(effects_view(table))
 
 
 def test_p_values_are_corrected_for_all_that_are_judged_together():

@@ -10,7 +10,7 @@ import torch
 from language_kit import own_cache, tiny_bert  # noqa: F401 (a fixture)
 from wavy.data.glue import GlueData
 from wavy.experiments.glue import GlueRun
-from wavy.training import glue
+from wavy.training import glue, glue_parts
 from wavy.training.bert import pretrained_bert
 from wavy.training.corpora import run_tokenizer
 from wavy.training.glue_examples import GlueExamples
@@ -31,7 +31,7 @@ def toy(task, split):
 
 @pytest.fixture
 def toys(own_cache, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(glue, "load_glue", toy)
+    monkeypatch.setattr(glue_parts, "load_glue", toy)
 
 
 def tiny(task="mrpc", kind="light", **options):
@@ -53,11 +53,11 @@ def test_a_run_gives_the_same_row_again(task, toys):
 
 
 def test_the_parts_share_no_example(toys):
-    parts = glue.GlueParts(tiny(held_out=0.2))
+    parts = glue_parts.GlueParts(tiny(held_out=0.2))
     held, train = set(parts.held_out.indices), set(parts.train.indices)
     assert (len(held), len(train), len(held & train)) == (12, 48, 0)
     assert len(parts.validation) == 30
-    fewer = glue.GlueParts(tiny(train_limit=30))
+    fewer = glue_parts.GlueParts(tiny(train_limit=30))
     assert len(fewer.train) + len(fewer.held_out) == 30
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tarfile
@@ -79,6 +80,56 @@ def test_commands_have_logs_and_one_end(tmp_path):
     assert (tmp_path / "good.log").read_text() == "hello\n"
 
 
+def ended(path: Path) -> bool:
+    """Whether the process whose number a file holds has ended, within some seconds."""
+    process = Path("/proc", path.read_text(), "stat")
+    for _ in range(100):
+        try:
+            if process.read_text().rpartition(")")[2].split()[0] == "Z":  # killed, but not yet collected
+                return True
+        except OSError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to find processes in")
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, FileNotFoundError])
+def test_no_command_outlasts_an_interrupt_or_a_command_that_cannot_be_started(fault, tmp_path, monkeypatch):
+    pid = tmp_path / "pid"
+    code = (
+        "import os, sys, time; part = sys.argv[1] + '_'\nopen(part, 'w').write(str(os.getpid()))\n"
+        "os.rename(part, sys.argv[1])\ntime.sleep(600)"
+    )
+    start = processes._start
+
+    def started(command: list[str], path: Path) -> subprocess.Popen:
+        if command == ["second"]:
+            while not pid.exists():
+                time.sleep(0.01)
+            raise fault
+        return start(command, path)
+
+    monkeypatch.setattr(processes, "_start", started)
+    with pytest.raises(fault):
+        processes.run_side_by_side({"a": [sys.executable, "-c", code, str(pid)], "b": ["second"]}, tmp_path, 60)
+    assert ended(pid)
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "message"),
+    [
+        ("studies", ["--scale", "gqu"], r"scale: found 'gqu', allowed .*gpu"),
+        ("machine", ["--bundle", "nowhere"], r"bundle: found no folder nowhere, allowed one that "),
+    ],
+)
+def test_what_would_do_nothing_is_refused(module, words, message, tmp_path):
+    command = [sys.executable, "-m", f"wavy.companion.gpu.{module}", "--out", str(tmp_path), *words]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert re.fullmatch(f"{message}.*\n", found.stderr)
+
+
 def test_rows_travel_and_none_is_lost_or_changed(tmp_path):
     here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, there):
@@ -99,6 +150,24 @@ def test_rows_travel_and_none_is_lost_or_changed(tmp_path):
 def test_an_archive_of_something_else_is_refused(tmp_path, name, text):
     parcel.pack(tmp_path / ROWS, {"transformer.jsonl": json.dumps(row(0)).encode(), name: text.encode()})
     with pytest.raises(ValueError, match=r"rows\.tar\.gz: found "):
+        parcel.merge(tmp_path / ROWS, tmp_path)
+    assert not list(tmp_path.glob("*.jsonl"))
+
+
+WRONG = {
+    "another experiment": {"experiment": "deit"},
+    "another seed": {"seed": 9},
+    "no params": {"params": {}},
+    "a list": {"metrics": []},
+    "a number that is none": {"metrics": {"test_accuracy": float("nan")}},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_no_row_of_an_archive_is_written_if_one_is_wrong(name, tmp_path):
+    text = json.dumps(row(0)) + "\n" + json.dumps(row(1) | WRONG[name]) + "\n"
+    parcel.pack(tmp_path / ROWS, {"transformer.jsonl": text.encode()})
+    with pytest.raises(ValueError, match=r"^rows\.tar\.gz: found transformer\.jsonl, line 2.*, allowed rows .*alone"):
         parcel.merge(tmp_path / ROWS, tmp_path)
     assert not list(tmp_path.glob("*.jsonl"))
 
@@ -138,6 +207,8 @@ def test_a_plan_leaves_rows_notebooks_and_logs(tmp_path):
 def test_every_experiment_that_a_scale_has_is_run_at_it():
     assert {"difformer", "remedies"} <= set(studies.with_scale("gpu"))
     assert "signal" not in studies.with_scale("quick")
+    with pytest.raises(ValueError, match="scale: found 'none', allowed "):
+        studies.with_scale("none")
     for name in studies.with_scale("gpu"):
         assert EXPERIMENTS[name](scale="gpu", device="cuda").runs()
 

@@ -54,6 +54,19 @@ def test_no_rows_give_the_columns_alone():
     assert len(table) == 0
 
 
+def test_runs_that_diverged_are_counted_where_there_are_any():
+    assert list(spreads(ROWS.assign(diverged=0), {"score": "s"})) == ["s"]
+    table = spreads(ROWS.assign(diverged=[0, 0, 0, 1]), {"score": "s"})
+    assert table["diverged"].to_dict() == {"diffusion": 0, "full wave": 1, "light wave": 0}
+    by = ("depth", "residual")
+    assert spreads(ROWS.assign(diverged=[1, None, 1, 0]), {"score": "s"}, by)["diverged"].tolist() == [2, 0, 0]
+
+
+def test_a_plan_without_runs_is_refused():
+    with pytest.raises(ValueError, match="runs: found none, allowed one or more"):
+        recorded([])
+
+
 def test_layers_are_numbers_in_order_and_what_a_run_lacks_is_left_out():
     keys = {"params_hash": ["a", "b"], "residual": "full", "depth": [10, 1], "seed": 0}
     states = {f"cosine_{layer}": [layer / 10, NAN if layer > 1 else 0.5] for layer in range(11)}

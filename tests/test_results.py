@@ -185,6 +185,36 @@ def test_rows_that_are_not_rows_are_refused_by_line(tmp_path):
         rowfile.append(path, {"experiment": "difformer"})
 
 
+def test_an_infinite_perplexity_is_none_and_its_loss_stays():
+    found = row(val_loss=900.0, val_perplexity=float("inf"), perplexity=12.0)["metrics"]
+    assert found == {"val_loss": 900.0, "val_perplexity": None, "perplexity": 12.0}
+    for name, value in (("val_loss", float("inf")), ("val_perplexity", float("nan"))):
+        with pytest.raises(ValueError, match=f"metrics: found {{'{name}'"):
+            row(**{name: value})
+
+
+WRONG = {
+    "seed": ({"seed": 5}, "row: found seed 5, allowed that of its params, 0"),
+    "params": ({"params": {}}, "row: found dataset 'cora', allowed that of its params, None"),
+    "text": ({"params": "dataset"}, "row: found 'dataset' as params, allowed a mapping"),
+    "metrics": ({"metrics": [1]}, r"row: found \[1\] as metrics, allowed a mapping"),
+    "nan": ({"seconds": float("nan")}, "row: found a value that cannot be written"),
+    "object": ({"device": object()}, "row: found a value that cannot be written"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_no_row_is_written_that_could_not_be_read(name, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    rowfile.append(path, row(1))
+    before = path.read_bytes()
+    edit, message = WRONG[name]
+    with pytest.raises(ValueError, match=message) as caught:
+        rowfile.append(path, row(0) | edit)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
+
+
 def test_hash_follows_the_parameters_and_not_their_defaults():
     plain = results.run_hash(DifformerRun())
     assert plain == results.run_hash(DifformerRun(lr=1e-3)) == results.params_hash("difformer", {})

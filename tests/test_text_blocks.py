@@ -87,6 +87,12 @@ def test_wrong_arguments_are_named(length, packing, message):
         token_blocks(["w1"], TOKENIZER, length, packing)
 
 
+def test_one_text_is_not_taken_for_a_document_a_character():
+    for cut in (token_blocks, lambda *asked: next(stream_blocks(*asked))):
+        with pytest.raises(ValueError, match=r"^documents: found one text, allowed several"):
+            cut("w1 w2 w3 w4 w5 w6 w7", TOKENIZER, 8)
+
+
 def test_a_tokenizer_without_special_tokens_is_refused():
     tokenizer = word_tokenizer()
     tokenizer.sep_token = None

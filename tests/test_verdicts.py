@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -62,6 +63,22 @@ def test_the_interval_is_students_over_seeds_that_both_have():
     assert found.mean == pytest.approx(4 / 3)
     assert found.high - found.mean == pytest.approx(4.302653 / 3)
     assert found.p == pytest.approx(stats.ttest_rel([2.0, 3.0, 5.0], [1.0, 2.0, 3.0]).pvalue)
+
+
+def test_seeds_without_a_value_are_counted_apart():
+    baseline = pd.Series([1.0, 2.0, math.nan, math.nan, 5.0])
+    variant = pd.Series([1.5, math.nan, 3.0, math.nan, 6.0, math.nan])
+    found = paired_difference(baseline, variant)
+    assert (found.pairs, found.mean, found.diverged, found.variant_alone) == (2, 0.75, 3, 1)
+    assert paired_difference(baseline[:2], variant[1:2]).variant_alone == 1
+
+
+def test_a_variant_that_alone_diverges_does_not_hold_its_claim():
+    lost, both = ({"diverged": 1, "variant_alone": alone} for alone in (1, 0))
+    for missing, expected in ((lost, INCONCLUSIVE), (both, HOLDS)):
+        assert verdict("up", 10, replace(evidence(1, 30), **missing)) == expected
+        assert verdict("up", 10, replace(evidence(-30, -1), **missing)) == DOES_NOT_HOLD
+        assert verdict("up", 10, replace(evidence(1, 30, pairs=4), **missing)) == NOT_TESTED
 
 
 def test_differences_without_spread_are_sure_or_nothing():

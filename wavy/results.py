@@ -45,13 +45,15 @@ def make_row(run: BaseModel, scale: str, metrics: dict[str, float | None], secon
     Args:
         run: the run's parameter object, with experiment, model_name, dataset, residual, depth, tau and seed.
         scale: the scale that asked for it.
-        metrics: name -> finite number, or ``None`` where there is none.
+        metrics: name -> finite number, or ``None`` where there is none. A perplexity may be infinite: the exponential
+            of a loss, which stands beside it, has overflowed. It is written as ``None``.
         seconds: wall-clock time.
         device: where it ran.
 
     Raises:
-        ValueError: a metric is NaN or infinite.
+        ValueError: another metric is NaN or infinite, or a perplexity is NaN.
     """
+    metrics = {name: None if _overflown(name, value) else value for name, value in metrics.items()}
     named = {name: getattr(run, name) for name in NAMED}
     versions = {"python": platform.python_version()}
     versions |= {package: version(package) for package in ("torch", "torch-geometric")} | {"wavy": __version__}
@@ -65,6 +67,10 @@ def make_row(run: BaseModel, scale: str, metrics: dict[str, float | None], secon
     if bad:
         raise ValueError(f"metrics: found {bad}, allowed finite numbers or None")
     return {key: row[key] for key in KEYS}
+
+
+def _overflown(name: str, value: float | None) -> bool:
+    return name.endswith("perplexity") and value == math.inf
 
 
 def frame(path: Path) -> pd.DataFrame:

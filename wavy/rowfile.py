@@ -41,12 +41,10 @@ def append(path: Path, row: Row) -> bool:
         Whether the row was written.
 
     Raises:
-        ValueError: keys missing or unknown, a number that is not finite, or a file that holds something else.
+        ValueError: no row, see :func:`encode`; or a file that holds something else.
         OSError: the row could not be written whole; the file is then as before.
     """
-    if set(row) != set(KEYS):
-        raise ValueError(f"row: found keys {sorted(row)}, allowed exactly {sorted(KEYS)}")
-    line = _encode(row)
+    line = encode(row)
     with _locked(path):
         content = path.read_bytes() if path.exists() else b""
         rows, end = _parse(path, content)
@@ -94,8 +92,30 @@ def find(path: Path, name: str) -> Row | None:
     return next((row for row in read(path) if row["params_hash"] == name), None)
 
 
-def _encode(row: Row) -> bytes:
-    return (json.dumps(row, separators=(",", ":"), allow_nan=False) + "\n").encode()
+def encode(row: Row) -> bytes:
+    """The line of a row, one that can be read back.
+
+    Raises:
+        ValueError: keys missing or unknown, a value that differs from the parameter it repeats, params or metrics that
+            are no mapping, or a number that is not finite.
+    """
+    found = sorted(row) if isinstance(row, dict) else row
+    if found != sorted(KEYS):
+        raise ValueError(f"row: found keys {found}, allowed exactly {sorted(KEYS)}")
+    for name in ("params", "metrics"):
+        if not isinstance(row[name], dict):
+            raise ValueError(f"row: found {row[name]!r} as {name}, allowed a mapping")
+    for name in NAMED:
+        if name not in row["params"] or row[name] != row["params"][name]:
+            raise ValueError(
+                f"row: found {name} {row[name]!r}, allowed that of its params, {row['params'].get(name)!r}"
+            )
+    try:
+        return (json.dumps({key: row[key] for key in KEYS}, separators=(",", ":"), allow_nan=False) + "\n").encode()
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"row: found a value that cannot be written ({error}), allowed finite numbers and text"
+        ) from None
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from wavy.results import run_hash
 def coverage(plans: Mapping[str, Sequence[BaseModel]], recorded: Collection[str]) -> pd.DataFrame:
     """Count what is recorded of each plan.
 
-    A *cell* is everything in a run but its seed.
+    A *cell* is everything in a run but its seed, and that of a run it starts from.
 
     Args:
         plans: a plan's name -> its runs.
@@ -49,5 +49,10 @@ def _counts(runs: Sequence[BaseModel], recorded: Collection[str]) -> dict[str, i
 def _cells(runs: Iterable[BaseModel]) -> list[list[BaseModel]]:
     cells: dict[BaseModel, list[BaseModel]] = {}
     for run in dict.fromkeys(runs):
-        cells.setdefault(run.model_copy(update={"seed": 0}), []).append(run)
+        cells.setdefault(_without_seeds(run), []).append(run)
     return list(cells.values())
+
+
+def _without_seeds(run: BaseModel) -> BaseModel:
+    inner = {name: _without_seeds(value) for name, value in run if isinstance(value, BaseModel)}
+    return run.model_copy(update=inner | ({"seed": 0} if "seed" in type(run).model_fields else {}))

@@ -6,7 +6,6 @@ baseline, and it is judged by the rule of :mod:`wavy.companion.verdicts`, always
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,11 @@ from matplotlib.axes import Axes
 from wavy.companion.evidence import holm, paired_difference
 from wavy.companion.verdicts import LEAST_SEEDS, verdict
 
+#: What is told of each comparison.
+COLUMNS = (
+    "claim", "label", "unit", "paper", "effect", "low", "high", "seeds", "diverged", "p", "baseline", "variant",
+    "verdict",
+)  # fmt: skip
 #: The colours of a published effect and of ours.
 PAPER, OURS = "#888888", "#0072B2"
 
@@ -53,8 +57,12 @@ def judge_effects(comparisons: Sequence[Comparison], claims: pd.DataFrame, rows:
 
     Returns:
         One row a comparison: claim, label, unit; paper, the published effect; effect with the ends low and high of its
-        interval, NaN where there are too few seeds; seeds; p (corrected); verdict; baseline and variant, our means.
+        interval, NaN where there are too few seeds; seeds, those with a value on both sides; diverged, those that both
+        sides have recorded but one or both without a value; p (corrected); baseline and variant, our means over the
+        seeds that are compared; verdict.
     """
+    if not comparisons:
+        return pd.DataFrame(columns=COLUMNS)
     table = pd.DataFrame([_measured(each, claims.loc[each.claim], rows) for each in comparisons])
     tested = table["p"].where(table["seeds"] >= LEAST_SEEDS)
     table["p"] = holm(tested.astype(float))
@@ -68,13 +76,15 @@ def judge_effects(comparisons: Sequence[Comparison], claims: pd.DataFrame, rows:
 def effects_view(table: pd.DataFrame) -> pd.DataFrame:
     """The table of :func:`judge_effects` for readers: paper, ours with its interval, unit, seeds, corrected p, verdict.
 
-    Index is the label. Our effect has no interval where there is one seed, and is a dash where there is none.
+    Index is the label. Our effect has no interval where there is one seed, and is a dash where there is none. Where
+    runs have diverged, a further column says in how many seeds.
     """
     shown = {
         "paper": table["paper"].map("{:+.2f}".format),
-        "ours": table.apply(_ours, axis=1),
+        "ours": [_ours(row) for _, row in table.iterrows()],
         "unit": table["unit"],
         "seeds": table["seeds"],
+        **({"diverged": table["diverged"]} if table["diverged"].any() else {}),
         "corrected p": table["p"].map("{:.2g}".format).replace("nan", "–"),
         "verdict": table["verdict"],
     }
@@ -91,10 +101,12 @@ def _ours(row: pd.Series) -> str:
 def _measured(comparison: Comparison, claim: pd.Series, rows: pd.DataFrame) -> dict[str, object]:
     sides = [_values(rows, side, comparison.metric) for side in (comparison.baseline, comparison.variant)]
     baseline, variant = (comparison.factor * values for values in sides)
+    compared = baseline.dropna().index.intersection(variant.dropna().index)
+    means = baseline[compared].mean(), variant[compared].mean()
     paper = claim["variant"] - claim["baseline"]
     scale = 1.0
     if comparison.relative:
-        paper, scale = 100 * paper / claim["baseline"], 100 / baseline.mean() if len(baseline) else math.nan
+        paper, scale = 100 * paper / claim["baseline"], 100 / means[0]
     evidence = paired_difference(scale * baseline, scale * variant)
     return {
         "claim": comparison.claim,
@@ -105,18 +117,19 @@ def _measured(comparison: Comparison, claim: pd.Series, rows: pd.DataFrame) -> d
         "low": evidence.low,
         "high": evidence.high,
         "seeds": evidence.pairs,
+        "diverged": evidence.diverged,
         "p": evidence.p,
-        "baseline": baseline.mean(),
-        "variant": variant.mean(),
+        "baseline": means[0],
+        "variant": means[1],
         "evidence": evidence,
     }
 
 
 def _values(rows: pd.DataFrame, side: str, metric: str) -> pd.Series:
-    """The metric of a side by seed; a run without it counts as none."""
+    """The metric of a side by seed, NaN where a run has none."""
     if rows.empty or metric not in rows:
         return pd.Series(dtype=float)
-    return rows[rows["side"] == side].set_index("seed")[metric].astype(float).dropna()
+    return rows[rows["side"] == side].set_index("seed")[metric].astype(float)
 
 
 def draw_effects(table: pd.DataFrame, ax: Axes) -> None:

@@ -14,21 +14,33 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Evidence:
-    """Paired differences in short: mean, the ends of its interval, number of pairs, p-value of the paired t-test."""
+    """Paired differences in short.
+
+    Args:
+        mean: of the differences.
+        low: lower end of its interval.
+        high: upper end.
+        pairs: how many differences there are.
+        p: p-value of the paired t-test.
+        diverged: seeds that both sides have, but in which one or both are without a value.
+        variant_alone: those of them in which the baseline has a value.
+    """
 
     mean: float
     low: float
     high: float
     pairs: int
     p: float
+    diverged: int = 0
+    variant_alone: int = 0
 
 
 def paired_difference(baseline: pd.Series, variant: pd.Series) -> Evidence:
     """Mean difference variant - baseline over the seeds that both have, with its interval.
 
     Args:
-        baseline: values indexed by seed.
-        variant: values indexed by seed.
+        baseline: values indexed by seed, NaN where a run has diverged.
+        variant: likewise.
 
     Returns:
         The evidence; its mean, interval and p are NaN where there are too few pairs for them.
@@ -39,15 +51,18 @@ def paired_difference(baseline: pd.Series, variant: pd.Series) -> Evidence:
     for name, values in (("baseline", baseline), ("variant", variant)):
         if not values.index.is_unique:
             raise ValueError(f"{name}: found a seed twice, allowed one value a seed")
-    difference = (variant - baseline).dropna()
+    common = baseline.index.intersection(variant.index)
+    known = baseline[common].notna()
+    difference = (variant - baseline)[common].dropna()
     pairs = len(difference)
+    missing = len(common) - pairs, int((known & variant[common].isna()).sum())
     mean = difference.mean() if pairs else math.nan
     if pairs < 2:
-        return Evidence(mean, math.nan, math.nan, pairs, math.nan)
+        return Evidence(mean, math.nan, math.nan, pairs, math.nan, *missing)
     error = difference.std(ddof=1) / np.sqrt(pairs)
     half = stats.t.ppf((1 + CONFIDENCE) / 2, pairs - 1) * error
     p = 2 * stats.t.sf(abs(mean) / error, pairs - 1) if error > 0 else float(mean == 0)
-    return Evidence(mean, mean - half, mean + half, pairs, float(p))
+    return Evidence(mean, mean - half, mean + half, pairs, float(p), *missing)
 
 
 def holm(p: pd.Series) -> pd.Series:

@@ -19,7 +19,12 @@ def recorded(runs: Sequence[BaseModel], plan: str = "the plan") -> pd.DataFrame:
     Args:
         runs: at least one.
         plan: what to call them.
+
+    Raises:
+        ValueError: no runs are given.
     """
+    if not runs:
+        raise ValueError("runs: found none, allowed one or more")
     rows = results.select(Layout.find().root / "results" / f"{runs[0].experiment}.jsonl", runs)
     print(f"{len(rows)} of the {len(runs)} runs of {plan} are recorded")
     return rows
@@ -45,6 +50,8 @@ def spreads(
 ) -> pd.DataFrame:
     """A table of measures, each cell from :func:`mean_and_spread`; of no rows, its columns alone.
 
+    Where runs have diverged, a last column "diverged" says how many of each row.
+
     Args:
         rows: one row a run.
         names: column of ``rows`` -> what the table calls it.
@@ -56,7 +63,11 @@ def spreads(
         return pd.DataFrame(columns=list(names.values()))
     rows = rows.assign(**{name: _in_order(rows[name]) for name in by})
     table = rows.groupby(list(by), observed=True)[list(names)].agg(mean_and_spread, decimals=decimals)
-    return table.rename(index=LABELS, columns=names)
+    table = table.rename(index=LABELS, columns=names)
+    if "diverged" in rows and rows["diverged"].any():
+        counts = rows.groupby(list(by), observed=True)["diverged"].sum().astype(int)
+        table["diverged"] = counts.to_numpy()  # in the same order, under other names
+    return table
 
 
 def layer_cosines(rows: pd.DataFrame, prefix: str = "") -> pd.DataFrame:

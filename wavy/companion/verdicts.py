@@ -5,14 +5,16 @@ difference between two runs that share the seed and the split, with its 95 % int
 the paired t-test. Where several claims are judged together, p-values are corrected by Holm's method, since one of many
 comparisons comes out by chance. The first of these that applies is the verdict:
 
-- *not tested at this scale*: fewer than five seeds with both runs;
-- *holds*: the whole interval lies on the claimed side of zero, and the corrected p-value is below 0.05;
+- *not tested at this scale*: fewer than five seeds with a result of both runs;
+- *holds*: the whole interval lies on the claimed side of zero, and the corrected p-value is below 0.05; but
+  *inconclusive* if the variant has diverged in a seed in which the baseline has not;
 - *does not hold*: the same on the other side of zero, or the whole interval lies below half of the claimed size (that
   interval is not corrected);
 - *inconclusive*: anything else.
 
-A claim that holds may still have another size than the published one: the table shows both. Where a source reports a
-loss or a high variance without numbers, the loss is what is judged.
+A run that has diverged has no result: the verdict is that of the other seeds. A claim that holds may still have another
+size than the published one: the table shows both. Where a source reports a loss or a high variance without numbers, the
+loss is what is judged.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def verdict(direction: str, claimed_size: float, evidence: Evidence, corrected_p
     low, high = (evidence.low, evidence.high) if direction == "up" else (-evidence.high, -evidence.low)
     sure = (evidence.p if corrected_p is None else corrected_p) < 1 - CONFIDENCE
     if low > 0 and sure:
-        return HOLDS
+        return INCONCLUSIVE if evidence.variant_alone else HOLDS
     if (high < 0 and sure) or high < claimed_size / 2:
         return DOES_NOT_HOLD
     return INCONCLUSIVE

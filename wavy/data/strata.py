@@ -56,3 +56,38 @@ def stratified_sample(labels: np.ndarray, count: int, seed: int) -> np.ndarray:
     """
     check_count(count, len(labels))
     return np.sort(stratified_order(labels, seed)[:count])
+
+
+def grouped_part(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Choose a part that holds each group whole or not at all, the classes in their shares as well as that allows.
+
+    Groups come in a random order. Each is taken if the part then has no more than its share of the whole and of each
+    class; then, to fill the part, any that fits the whole. If all are too large, the smallest is taken.
+
+    Args:
+        labels: (N,) whole numbers.
+        groups: (N,) whole numbers, one a group.
+        share: of the N examples, at most, but at least one and not all.
+        seed: of the order.
+
+    Returns:
+        (N,) bool, True for the part.
+
+    Raises:
+        ValueError: there is but one group.
+    """
+    names, members = np.unique(groups, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(f"groups: found {len(names)}, allowed 2 or more: all examples share text")
+    counts = np.zeros((len(names), labels.max() + 1), dtype=np.int64)
+    np.add.at(counts, (members, labels), 1)
+    room, classes = min(max(1, round(share * len(labels))), len(labels) - 1), np.ceil(share * np.bincount(labels))
+    order, taken = np.random.RandomState(seed).permutation(len(names)), np.zeros(len(names), dtype=bool)
+    for stratified in (True, False):
+        for group in order[~taken[order]]:
+            if counts[group].sum() <= room and (not stratified or (counts[group] <= classes).all()):
+                taken[group] = True
+                room, classes = room - counts[group].sum(), classes - counts[group]
+    if not taken.any():
+        taken[order[counts.sum(axis=1)[order].argmin()]] = True
+    return taken[members]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from wavy.diagnostics.eigenvalues import check_square, values_without_constant
 from wavy.dynamics import mode_factors
 
 
@@ -15,7 +16,7 @@ def spectral_gap(attention: Tensor) -> Tensor:
     least as fast as ``1 - tau gap`` a layer, exactly so if a_2 is real and positive.
 
     The values of a spectral gap that we know from the paper come to us without a
-    definition; this one is our choice.
+    definition; this one is our choice. No gradient passes through it.
 
     Args:
         attention: row stochastic A, (..., N, N), N >= 2.
@@ -26,7 +27,7 @@ def spectral_gap(attention: Tensor) -> Tensor:
     Raises:
         ValueError: not square, or fewer than two tokens.
     """
-    return 1 - _values_without_constant(attention).abs().amax(dim=-1)
+    return 1 - values_without_constant(attention).abs().amax(dim=-1)
 
 
 def wave_growth(attention: Tensor, tau: float) -> Tensor:
@@ -36,7 +37,7 @@ def wave_growth(attention: Tensor, tau: float) -> Tensor:
     eigenvalues mu of I - A but that of the constant mode (mu = 0, z = 1 twice).
     The roots of a mode have the product 1, so the growth is never below 1. It is 1
     if every mu is real and tau^2 mu <= 4, as under detailed balance with tau <= 1.
-    Beyond the paper.
+    No gradient passes through it. Beyond the paper.
 
     Args:
         attention: row stochastic A, (..., N, N), N >= 2.
@@ -48,7 +49,7 @@ def wave_growth(attention: Tensor, tau: float) -> Tensor:
     Raises:
         ValueError: not square, or fewer than two tokens.
     """
-    mu = 1 - _values_without_constant(attention)
+    mu = 1 - values_without_constant(attention)
     return mode_factors(mu, tau, "full").abs().amax(dim=(-2, -1))
 
 
@@ -70,7 +71,7 @@ def reversibility_defect(attention: Tensor) -> Tensor:
     Raises:
         ValueError: not square, or pi is not unique or not positive.
     """
-    _check_square(attention, 1)
+    check_square(attention, 1)
     root = stationary_distribution(attention).sqrt()
     balanced = root.unsqueeze(-1) * attention / root.unsqueeze(-2)
     return torch.linalg.matrix_norm(balanced - balanced.mT, ord=2) / 2
@@ -96,7 +97,7 @@ def stationary_distribution(attention: Tensor) -> Tensor:
 
     Source: Grassmann, Taksar & Heyman (1985).
     """
-    _check_square(attention, 1)
+    check_square(attention, 1)
     a = attention.clone()
     for token in range(a.shape[-1] - 1, 0, -1):
         a[..., :token, token] /= a[..., token, :token].sum(dim=-1, keepdim=True)
@@ -133,7 +134,7 @@ def attention_energy(x: Tensor, x_next: Tensor, attention: Tensor, tau: float) -
 
     Source: published code of Wavy Transformer.
     """
-    _check_square(attention, 1)
+    check_square(attention, 1)
     if attention.shape[-1] != x.shape[-2]:
         raise ValueError(f"attention: found {attention.shape[-1]} tokens, allowed those of x, {x.shape[-2]}")
     centred = x - x.mean(dim=-2, keepdim=True)
@@ -142,18 +143,3 @@ def attention_energy(x: Tensor, x_next: Tensor, attention: Tensor, tau: float) -
     cross = (centred * (attention @ centred)).sum(dim=(-2, -1))
     potential = (degrees * square).sum(dim=-1) - 2 * cross
     return potential + (((x - x_next) / tau) ** 2).sum(dim=(-2, -1))
-
-
-def _values_without_constant(attention: Tensor) -> Tensor:
-    """The eigenvalues of A, with a 0 in place of the 1 of the constant mode."""
-    _check_square(attention, 2)
-    # Rows sum to 1, so taking the mean row off each row removes the eigenvalue 1 and no
-    # other. (It also spares the eigenvalue solver exactly uniform attention, on which
-    # it may fail to converge.)
-    return torch.linalg.eigvals(attention - attention.mean(dim=-2, keepdim=True))
-
-
-def _check_square(attention: Tensor, least: int) -> None:
-    shape = tuple(attention.shape)
-    if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] < least:
-        raise ValueError(f"attention: found shape {shape}, allowed (..., N, N) with N >= {least}")

@@ -6,10 +6,13 @@ from typing import ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from wavy.checks import check_divisor
 from wavy.dynamics import MIXED_KINDS
 from wavy.experiments.fields import Depth, Epochs, Kind, Seed, Tau
 
 Images = Literal["digits", "cifar10", "tiny_imagenet100", "imagenet"]
+#: Side in pixels of the data sets whose images all have the same.
+PIXELS = {"digits": 8, "cifar10": 32, "tiny_imagenet100": 64}
 #: Names of :data:`wavy.remedies.vision.REMEDIES`; a test holds the two against each other.
 Remedy = Literal["rezero", "skipinit", "layerscale", "attnscale", "contranorm", "neutreno"]
 KINDS = get_args(Kind)
@@ -76,6 +79,8 @@ class DeitRun(BaseModel):
     def _numbers_that_fit(self) -> Self:
         if self.dim % self.heads:
             raise ValueError(f"heads: found {self.heads}, allowed a divisor of dim = {self.dim}")
+        if side := self.size or PIXELS.get(self.dataset):
+            check_divisor("patch_size", self.patch_size, "the side of the images", side)
         if self.augmentation == "deit" and self.batch_size % DEIT_BATCHES:
             raise ValueError(
                 f"batch_size: found {self.batch_size} with augmentation deit, allowed a multiple of {DEIT_BATCHES}"

@@ -7,44 +7,20 @@ import math
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import ConcatDataset, Subset
+from torch.utils.data import ConcatDataset
 
-from wavy.data.glue import TASKS, GlueData, load_glue
+from wavy.data.glue import TASKS
 from wavy.diagnostics import class_variances, layer_profile
 from wavy.experiments.glue import GlueRun
 from wavy.results import run_hash
-from wavy.training.bert import DATA_SEED, DIAGNOSED, bert_config, pretrained_bert
-from wavy.training.corpora import run_tokenizer
+from wavy.training.bert import DIAGNOSED, bert_config, pretrained_bert
 from wavy.training.device import check_device
-from wavy.training.glue_examples import GlueExamples
+from wavy.training.glue_parts import GlueParts
 from wavy.training.glue_scores import METRICS, glue_metrics, glue_score, selected_epoch
 from wavy.training.language import timed_fit
 from wavy.training.loop import ClassTask, NumberTask, Recipe, Setup, Task
 from wavy.training.precision import mixed_precision, seeded
 from wavy.training.trained_state import attention_measures, state_measures
-
-#: The official validation split of a task; of mnli the one with texts as in training.
-VALIDATION = {"mnli": "validation_matched"}
-
-
-class GlueParts:
-    """A task's data for a run: examples to train on, some held out of them, and the official validation split."""
-
-    def __init__(self, run: GlueRun) -> None:
-        train = load_glue(run.dataset, "train")
-        if run.train_limit and run.train_limit < len(train):
-            train = train.sample(run.train_limit, DATA_SEED)
-        self.train_labels = train.labels
-        self.validation_data = load_glue(run.dataset, VALIDATION.get(run.dataset, "validation"))
-        everything, self.validation = (self._encoded(run, data) for data in (train, self.validation_data))
-        order = torch.randperm(len(train), generator=torch.Generator().manual_seed(DATA_SEED)).tolist()
-        held = max(1, round(run.held_out * len(train)))
-        self.held_out, self.train = Subset(everything, order[:held]), Subset(everything, order[held:])
-        self.collate, self.classes = everything.collate, everything.classes
-
-    def _encoded(self, run: GlueRun, data: GlueData) -> GlueExamples:
-        dtype = torch.float64 if run.precision == "float64" else torch.float32
-        return GlueExamples(data, run_tokenizer(run.pretraining), run.length, dtype)
 
 
 def build_glue(run: GlueRun, device: str = "cpu") -> nn.Module:

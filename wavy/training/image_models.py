@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
+from wavy.checks import check_divisor
 from wavy.experiments.deit_run import KINDS, DeitRun
 from wavy.loading.timm_models import timm_with_wavy
 from wavy.training.precision import seeded
@@ -19,7 +20,11 @@ def build_image_model(run: DeitRun, num_classes: int, size: int) -> nn.Module:
         run: the parameters.
         num_classes: C.
         size: side of the images in pixels.
+
+    Raises:
+        ValueError: it is no multiple of the side of a patch.
     """
+    check_divisor("patch_size", run.patch_size, "the side of the images", size)
     options = {
         "img_size": size,
         "patch_size": run.patch_size,

@@ -60,6 +60,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--bundle", type=Path, default=ROOT / "_build" / "gpu-bundle", help="what was brought along")
     arguments, rest = parser.parse_known_args()
+    if not arguments.bundle.is_dir():
+        made = "python -m wavy.companion.gpu.bundle"
+        raise SystemExit(f"bundle: found no folder {arguments.bundle}, allowed one that {made} has made")
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder)
         install(missing(sorted((arguments.bundle / "wheels").glob("*.whl"))), site)

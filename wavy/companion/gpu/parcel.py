@@ -44,7 +44,8 @@ def merge(path: Path, results: Path) -> dict[str, int]:
         How many rows each file has gained.
 
     Raises:
-        ValueError: the archive holds something else than rows; nothing is written then.
+        ValueError: the archive holds something else than rows of the experiments that its files are named after;
+            nothing is written then.
     """
     found = {}
     with tarfile.open(path, "r:gz") as archive:
@@ -52,9 +53,17 @@ def merge(path: Path, results: Path) -> dict[str, int]:
             name = Path(entry.name).name
             if not entry.isfile() or not name.endswith(".jsonl") or name != entry.name:
                 raise ValueError(f"{path.name}: found {entry.name}, allowed files of rows alone")
-            found[name] = [json.loads(line) for line in archive.extractfile(entry).read().decode().splitlines()]
-    for name, rows in found.items():
-        for row in rows:
-            if not isinstance(row, dict) or set(row) != set(rowfile.KEYS):
-                raise ValueError(f"{path.name}: found a line of {name} that is no row")
+            lines = archive.extractfile(entry).read().splitlines()
+            found[name] = [_row(f"{path.name}: found {name}, line {k}", name, line) for k, line in enumerate(lines, 1)]
     return {name: sum(rowfile.append(results / name, row) for row in rows) for name, rows in found.items()}
+
+
+def _row(place: str, name: str, line: bytes) -> rowfile.Row:
+    try:
+        row = json.loads(line)
+        rowfile.encode(row)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{place}, allowed rows alone ({error})") from None
+    if f"{row['experiment']}.jsonl" != name:
+        raise ValueError(f"{place} of {row['experiment']!r}, allowed rows of {Path(name).stem!r} alone")
+    return row

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from wavy.checks import check_choice
 from wavy.companion.gpu import NOTEBOOKS, ROWS
 from wavy.companion.gpu.parcel import new_rows, pack, standing
 from wavy.companion.gpu.processes import run_side_by_side
@@ -87,7 +88,12 @@ def run_plan(plan: Plan, layout: Layout, out: Path) -> dict[str, str]:
 
 
 def with_scale(scale: str) -> list[str]:
-    """The experiments that have runs at a scale."""
+    """The experiments that have runs at a scale.
+
+    Raises:
+        ValueError: no experiment has the scale.
+    """
+    check_choice("scale", scale, dict.fromkeys(known for name in RUNNERS for known in EXPERIMENTS[name].scales))
     return [name for name in RUNNERS if scale in EXPERIMENTS[name].scales]
 
 
@@ -101,7 +107,10 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--experiments", nargs="+", choices=sorted(RUNNERS), help="default all that have the scale")
     given = parser.parse_args(words)
-    experiments = tuple(given.experiments or with_scale(given.scale))
+    try:
+        experiments = tuple(given.experiments or with_scale(given.scale))
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
     plan = Plan(given.scale, given.device, given.minutes, given.jobs, experiments)
     ends = run_plan(plan, Layout.find(), given.out)
     for name, end in ends.items():

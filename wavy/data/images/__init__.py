@@ -62,6 +62,8 @@ def load_images(name: str | Path, split: str) -> ImageData:
         DataUnavailable: The images could not be had; the message says what was tried and what to do.
     """
     check_choice("split", split, SPLITS)
+    if not isinstance(name, str | Path) or not str(name):
+        raise ValueError(f"name: found {name!r}, allowed {', '.join(NAMES)} or an existing folder")
     if name in NAMES:
         data = LOADERS[name](split)
     elif Path(name).is_dir():

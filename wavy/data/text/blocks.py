@@ -51,8 +51,8 @@ def token_blocks(
         The blocks and the account.
 
     Raises:
-        ValueError: An unknown packing, a length without room for a token of the text, or a tokenizer without the
-            special tokens.
+        ValueError: One text in place of several, an unknown packing, a length without room for a token of the text, or
+            a tokenizer without the special tokens.
     """
     counted = _Counted(documents, tokenizer)
     blocks = list(_cut(counted, tokenizer, length, packing))
@@ -75,6 +75,8 @@ class _Counted:
     """The token ids of documents, and how many went by."""
 
     def __init__(self, documents: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> None:
+        if isinstance(documents, str):  # else each character would be a document
+            raise ValueError("documents: found one text, allowed several, for instance a list of it alone")
         self.texts, self.tokenizer = documents, tokenizer
         self.tokens = self.documents = 0
 
