@@ -94,9 +94,7 @@ def test_the_search_is_the_same_for_all_kinds_and_holds_the_rate_of_the_scale():
         chosen = bert_run(kind, "cpu")
         assert chosen.lr in rates[kind]
         own = [run for run in runs if run.residual == kind]
-        assert {run.model_copy(update={"lr": chosen.lr, "steps": chosen.steps}) for run in own} == {chosen}
-    faster = BertStudy(scale="cpu", plan="faster").runs()
-    assert {run.lr for run in faster} == {2 * chosen.lr}
+        assert {run.model_copy(update={"lr": chosen.lr}) for run in own} == {chosen}
     tuned = GlueStudy(scale="cpu", plan="search").runs()
     assert {run.residual for run in tuned} == {"diffusion"}
     assert GlueStudy(scale="cpu").runs()[0].lr in {run.lr for run in tuned}

@@ -103,12 +103,10 @@ class GlueStudy(Study):
     def runs(self) -> list[GlueRun]:
         """The runs of the study: seeds outermost, then tasks, so that a stopped sweep leaves whole comparisons."""
         setting = SETTINGS[self.scale]
-        # The search was done on the model that was there first.
-        plan = "faster" if (self.scale, self.plan) == ("cpu", "search") else "kinds"
         rates = SEARCHED if self.plan == "search" else (setting.get("lr", GlueRun.model_fields["lr"].default),)
         return [
             GlueRun(
-                dataset=task, pretraining=bert_run(kind, self.scale, plan, seed=seed), seed=seed, **setting | {"lr": lr}
+                dataset=task, pretraining=bert_run(kind, self.scale, seed=seed), seed=seed, **setting | {"lr": lr}
             )
             for seed in self.chosen("seeds")
             for task in self.chosen("tasks")
