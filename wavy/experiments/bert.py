@@ -18,13 +18,13 @@ ALL = (*CLAIMED, "mix_light")
 #: nothing else; short sequences, large batches and a text that is read often let it read context within few steps.
 SETTINGS = {
     "quick": {
-        "dataset": "docstrings", "limit": 400_000, "vocab_size": 500, "depth": 3, "dim": 64, "heads": 4, "mlp_dim": 64,
-        "length": 10, "batch_size": 128, "steps": 450, "lr": 3e-3, "dropout": 0.0, "init_std": 0.1,
+        "dataset": "docstrings", "limit": 400_000, "vocab_size": 500, "depth": 2, "dim": 64, "heads": 4, "mlp_dim": 64,
+        "length": 10, "batch_size": 128, "steps": 450, "lr": 5e-3, "dropout": 0.0, "init_std": 0.1, "masked": 0.3,
         "precision": "float64", "evaluated": 200, "nsp": False,
     },
     "cpu": {
         "limit": 1_000_000, "vocab_size": 1024, "dim": 64, "mlp_dim": 128, "length": 10, "batch_size": 128,
-        "steps": 3000, "lr": 2e-3, "dropout": 0.0, "init_std": 0.05, "nsp": False,
+        "steps": 3000, "lr": 2e-3, "dropout": 0.0, "init_std": 0.05, "nsp": False, "masked": 0.3,
     },
     "gpu": {
         "dim": 256, "mlp_dim": 1024, "length": 128, "batch_size": 128, "lr": 5e-4, "init_std": 0.035,
