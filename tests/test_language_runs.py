@@ -34,6 +34,15 @@ def test_a_run_that_cannot_be_is_refused(options, words):
     assert BertRun(tau=1.0, form="euler").tau == 1
 
 
+def test_a_model_has_places_for_all_that_it_reads():
+    with pytest.raises(ValidationError, match="positions: found 5, allowed 64 or more"):
+        BertRun(positions=5)
+    assert (BertRun().places, BertRun(positions=80).places) == (64, 80)
+    with pytest.raises(ValidationError, match="length: found 64, allowed 10 or less, the places of the model"):
+        GlueRun(pretraining=BertRun(length=10))
+    assert GlueRun(pretraining=BertRun(length=10, positions=64)).length == 64
+
+
 @every_study
 @pytest.mark.parametrize("scale", ["quick", "cpu", "gpu", "paper"])
 def test_runs_differ_and_seeds_are_outermost(study, scale):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from wavy.dynamics import MIXED_KINDS
 from wavy.experiments.fields import Kind, Seed, Study, unique
@@ -20,11 +20,12 @@ SETTINGS = {
     "quick": {
         "dataset": "docstrings", "limit": 400_000, "vocab_size": 500, "depth": 2, "dim": 64, "heads": 4, "mlp_dim": 64,
         "length": 10, "batch_size": 128, "steps": 450, "lr": 5e-3, "dropout": 0.0, "init_std": 0.1, "masked": 0.3,
-        "precision": "float64", "evaluated": 200, "nsp": False,
+        "precision": "float64", "evaluated": 200, "nsp": False, "positions": 32,
     },
     "cpu": {
         "limit": 1_000_000, "vocab_size": 1024, "dim": 64, "mlp_dim": 128, "length": 10, "batch_size": 128,
         "steps": 3000, "lr": 2e-3, "dropout": 0.0, "init_std": 0.05, "nsp": False, "masked": 0.3,
+        "positions": 64,
     },
     "gpu": {
         "dim": 256, "mlp_dim": 1024, "length": 128, "batch_size": 128, "lr": 5e-4, "init_std": 0.035,
@@ -68,6 +69,20 @@ class BertRun(LanguageRun):
 
     nsp: bool = Field(True, description="whether pairs of spans are classified, too")
     masked: float = Field(0.15, gt=0, le=1, description="share of the tokens that are predicted")
+    positions: int | None = Field(
+        None, ge=5, description="places that the model has embeddings for, for longer texts later; None for length"
+    )
+
+    @model_validator(mode="after")
+    def _has_places(self) -> Self:
+        if self.places < self.length:
+            raise ValueError(f"positions: found {self.positions}, allowed {self.length} or more, the length")
+        return self
+
+    @property
+    def places(self) -> int:
+        """The number of places, whether trained or not."""
+        return self.positions or self.length
 
 
 class BertStudy(Study):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator, model_validator
 
 from wavy.experiments.bert import CLAIMED, BertRun, bert_run
 from wavy.experiments.fields import Epochs, Kind, Seed, Study, unique
@@ -56,6 +56,14 @@ class GlueRun(BaseModel):
     train_limit: int | None = Field(None, ge=20, description="labelled examples of the training split, at most")
     held_out: float = Field(0.1, gt=0, lt=1, description="share of them that selects the epoch")
 
+    @model_validator(mode="after")
+    def _has_places(self) -> Self:
+        if self.length > self.pretraining.places:
+            raise ValueError(
+                f"length: found {self.length}, allowed {self.pretraining.places} or less, the places of the model"
+            )
+        return self
+
     @computed_field
     @property
     def residual(self) -> str:
@@ -105,9 +113,7 @@ class GlueStudy(Study):
         setting = SETTINGS[self.scale]
         rates = SEARCHED if self.plan == "search" else (setting.get("lr", GlueRun.model_fields["lr"].default),)
         return [
-            GlueRun(
-                dataset=task, pretraining=bert_run(kind, self.scale, seed=seed), seed=seed, **setting | {"lr": lr}
-            )
+            GlueRun(dataset=task, pretraining=bert_run(kind, self.scale, seed=seed), seed=seed, **setting | {"lr": lr})
             for seed in self.chosen("seeds")
             for task in self.chosen("tasks")
             for kind in self.chosen("residuals")

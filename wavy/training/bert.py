@@ -77,7 +77,7 @@ def bert_config(run: BertRun, **options: object) -> object:
         num_hidden_layers=run.depth,
         num_attention_heads=run.heads,
         intermediate_size=run.mlp_dim,
-        max_position_embeddings=run.length,
+        max_position_embeddings=run.places,
         hidden_dropout_prob=run.dropout,
         attention_probs_dropout_prob=run.dropout,
         initializer_range=run.init_std,
