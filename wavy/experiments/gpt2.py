@@ -20,7 +20,8 @@ SETTINGS = {
         "precision": "float64", "evaluated": 200,
     },
     "cpu": {
-        "vocab_size": 1024, "dim": 64, "heads": 2, "mlp_dim": 256, "batch_size": 16, "dropout": 0.0, "init_std": 0.07,
+        "vocab_size": 1024, "dim": 64, "heads": 2, "mlp_dim": 256, "batch_size": 16, "steps": 3000, "dropout": 0.0,
+        "init_std": 0.07,
     },
     "gpu": {
         "dim": 256, "mlp_dim": 1024, "length": 128, "batch_size": 128, "init_std": 0.035, "precision": "bf16",
