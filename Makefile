@@ -14,6 +14,9 @@ endif
 # Idle threads sleep instead of spinning, so that two jobs on two cores do not slow each other many times over.
 export OMP_WAIT_POLICY ?= passive
 
+# Files of tests and notebooks side by side, one thread each.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
+
 .PHONY: book test check-book reference lock benchmark gpu gpu-bundle gpu-dry-run clean
 .DELETE_ON_ERROR:
 
@@ -26,8 +29,8 @@ test: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -m "not book"
-	$(BIN)/python -m pytest --nbval notebooks
+	$(PYTEST) -m "not book"
+	$(PYTEST) --nbval notebooks
 
 # What only the built pages can show: addresses, offline use, launch buttons.
 check-book: $(INSTALLED)
