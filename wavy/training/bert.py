@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from wavy.data.text.unigram import unigram_probabilities
+from wavy.data.text.unigram import unigram_perplexity, unigram_probabilities
 from wavy.diagnostics import layer_profile
 from wavy.experiments.bert import BertRun
 from wavy.results import run_hash
@@ -166,11 +166,10 @@ def guesses(run: BertRun, examples: Dataset) -> dict[str, float]:
     train, special = run_pairs(run, "train").input_ids, tokenizer.all_special_ids
     shown, labels = (ids[examples.fixed[1] != IGNORED] for ids in examples.fixed)
     unigrams = unigram_probabilities(train, len(tokenizer), special)
-    losses, hidden = -unigrams[labels].log(), shown == tokenizer.mask_token_id
+    asked = {"perplexity": labels, "hidden_perplexity": labels[shown == tokenizer.mask_token_id]}
     pairs = examples.pairs.next_sentence_label.double().mean().item()
     return {
-        "perplexity": losses.mean().exp().item(),
-        "hidden_perplexity": losses[hidden].mean().exp().item(),
+        **{name: unigram_perplexity(train, ids, len(tokenizer), special) for name, ids in asked.items()},
         "no_context_perplexity": no_context_perplexity(unigrams, shown, labels, tokenizer.mask_token_id),
         "accuracy": (labels == unigrams.argmax()).double().mean().item(),
         "nsp_accuracy": max(pairs, 1 - pairs),
