@@ -8,7 +8,7 @@ pytest.importorskip("accelerate")
 pytest.importorskip("transformers")
 
 from wavy.dynamics import MIXED_KINDS
-from wavy.experiments.bert import BertRun
+from wavy.experiments.bert_run import BertRun
 from wavy.experiments.gpt2 import Gpt2Run
 
 TINY = {

@@ -28,4 +28,5 @@ def pretraining(kind, nsp):
     """A run; in its fourth step the first of two processes has no token to predict."""
     model = MaskedPredictor(bert(kind, "WavyBertForPreTraining"))
     task, setup = PretrainingTask(nsp, MASK, predictions=6), Setup(micro_batch_size=2, device="cpu")
-    return train(setup, model, task, pairs(13), validation=pairs(11, seed=0), eps=1e-4)
+    examples = pairs(13)
+    return train(setup, model, task, examples, validation=pairs(11, seed=0), collate=examples.collate, eps=1e-4)

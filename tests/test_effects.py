@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -9,7 +11,8 @@ import pytest
 
 from wavy.companion import verdicts
 from wavy.companion.claims import load_claims
-from wavy.companion.effects import Comparison, draw_effects, effects_view, judge_effects
+from wavy.companion.effects import CONTROL, Comparison, judge_effects
+from wavy.companion.effects_shown import draw_effects, effects_view
 
 CLAIMS = load_claims()
 
@@ -31,7 +34,7 @@ def one(table):
 
 
 def judged(table, claim="deit-light", metric="test_accuracy", **options):
-    return one(judge_effects([Comparison(claim, "words", "a", "b", metric, **options)], CLAIMS, table))
+    return one(judge_effects([([Comparison(claim, "words", "a", "b", metric, **options)], table)], CLAIMS))
 
 
 def test_an_effect_is_the_mean_difference_over_seeds_in_the_unit_of_the_claim():
@@ -91,7 +94,7 @@ def test_means_and_relative_effects_are_those_of_the_seeds_that_are_compared():
 
 def test_seeds_that_diverged_are_counted_and_hinder_a_claim_that_the_variant_is_better():
     better, worse = [0.60, 0.61, 0.60, 0.62, 0.60], [0.50, 0.52, 0.50, 0.51, 0.50]
-    none = judge_effects([Comparison("deit-light", "w", "a", "b", "test_accuracy")], CLAIMS, rows(worse, better))
+    none = judge_effects([([Comparison("deit-light", "w", "a", "b", "test_accuracy")], rows(worse, better))], CLAIMS)
     assert none["diverged"].item() == 0
     assert "diverged" not in effects_view(none)
     cases = (
@@ -102,16 +105,15 @@ def test_seeds_that_diverged_are_counted_and_hinder_a_claim_that_the_variant_is_
         (worse, [*better[:3], None, None], 2, verdicts.NOT_TESTED),
     )
     for baseline, variant, count, expected in cases:
-        found = judge_effects(
-            [Comparison("deit-light", "w", "a", "b", "test_accuracy")], CLAIMS, rows(baseline, variant)
-        )
+        compared = Comparison("deit-light", "w", "a", "b", "test_accuracy")
+        found = judge_effects([([compared], rows(baseline, variant))], CLAIMS)
         assert (found["diverged"].item(), found["verdict"].item()) == (count, expected)
         assert effects_view(found)["diverged"].item() == count
 
 
 def test_nothing_to_judge_is_an_empty_table_with_the_same_columns():
-    table = judge_effects([Comparison("deit-light", "w", "a", "b", "test_accuracy")], CLAIMS, rows([0.5], [0.6]))
-    nothing = judge_effects([], CLAIMS, rows([0.5], [0.6]))
+    table = judge_effects([([Comparison("deit-light", "w", "a", "b", "test_accuracy")], rows([0.5], [0.6]))], CLAIMS)
+    nothing = judge_effects([([], rows([0.5], [0.6]))], CLAIMS)
     assert (len(nothing), list(nothing)) == (0, list(table))
     assert list(effects_view(nothing)) == list(effects_view(table))
 
@@ -119,11 +121,33 @@ def test_nothing_to_judge_is_an_empty_table_with_the_same_columns():
 def test_p_values_are_corrected_for_all_that_are_judged_together():
     table = rows([0.50, 0.52, 0.51, 0.49, 0.50], [0.51, 0.54, 0.53, 0.50, 0.53])
     compared = Comparison("deit-light", "words", "a", "b", "test_accuracy", factor=100)
-    alone, twice = judge_effects([compared], CLAIMS, table), judge_effects([compared] * 2, CLAIMS, table)
-    assert twice["p"].tolist() == pytest.approx([2 * alone["p"].item()] * 2)
+    alone = judge_effects([([compared], table)], CLAIMS)
+    for together in ([([compared] * 2, table)], [([compared], table)] * 2):
+        twice = judge_effects(together, CLAIMS)
+        assert twice["p"].tolist() == pytest.approx([2 * alone["p"].item()] * 2)
     # What was not tested corrects nothing.
     unrun = Comparison("cait-full", "words", "a", "c", "test_accuracy", factor=100)
-    assert judge_effects([compared, unrun], CLAIMS, table)["p"].iloc[0] == pytest.approx(alone["p"].item())
+    assert judge_effects([([compared, unrun], table)], CLAIMS)["p"].iloc[0] == pytest.approx(alone["p"].item())
+
+
+def test_a_control_is_measured_but_neither_judged_nor_corrected_for():
+    table = rows([0.50, 0.52, 0.51, 0.49, 0.50], [0.51, 0.54, 0.53, 0.50, 0.53])
+    compared = Comparison("deit-light", "words", "a", "b", "test_accuracy", factor=100)
+    found = judge_effects([([compared, replace(compared, control=True)], table)], CLAIMS)
+    alone = judge_effects([([compared], table)], CLAIMS)
+    assert found["effect"].nunique() == 1
+    assert found["verdict"].tolist() == [alone["verdict"].item(), CONTROL]
+    assert found["p"].iloc[0] == alone["p"].item()
+    assert np.isnan(found["p"].iloc[1])
+    assert effects_view(found)["corrected p"].iloc[1] == "–"
+
+
+def test_a_published_effect_is_a_gain_where_it_is_to_the_better():
+    asked = ("deit-light", "deit-ablate-ffnv", "bert-ppl-full", "diag-gap-full")
+    found = judge_effects([([Comparison(claim, "w", "a", "b", "x") for claim in asked], rows([1], [2]))], CLAIMS)
+    changes = CLAIMS.loc[list(asked)]
+    better = ((changes["variant"] > changes["baseline"]) == (changes["better"] == "higher")).tolist()
+    assert found["gain"].tolist() == better == [True, False, better[2], True]
 
 
 def test_a_figure_has_a_diamond_a_claim_and_a_dot_where_there_are_runs():
@@ -132,7 +156,7 @@ def test_a_figure_has_a_diamond_a_claim_and_a_dot_where_there_are_runs():
     sides = (("a", "b"), ("c", "d"), ("e", "f"))
     compared = [Comparison("deit-light", "words", *pair, "test_accuracy", factor=100) for pair in sides]
     figure, axis = plt.subplots()
-    draw_effects(judge_effects(compared, CLAIMS, pd.concat([table, few])), axis)
+    draw_effects(judge_effects([(compared, pd.concat([table, few]))], CLAIMS), axis)
     shown = [line for line in axis.lines if len(line.get_xdata()) == 1]
     assert [line.get_marker() for line in shown] == ["D", "o", "D", "o", "D"]
     dots = [line for line in shown if line.get_marker() == "o"]

@@ -44,3 +44,8 @@ def test_cost_grows_with_steps_and_falls_with_the_card():
     run = tiny_bert()
     assert training_flops(run.model_copy(update={"steps": 2 * run.steps})) == 2 * training_flops(run)
     assert gpu_hours(3.6e15, 1e12, 0.5) == 2
+
+
+def test_a_run_that_goes_on_costs_what_it_starts_from_too():
+    run = tiny_bert()
+    assert training_flops(tiny_bert(start=run)) == 2 * training_flops(run)

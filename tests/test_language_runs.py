@@ -7,7 +7,8 @@ from pydantic import ValidationError
 
 from wavy import rowfile
 from wavy.dynamics import MIXED_KINDS
-from wavy.experiments.bert import CLAIMED, BertRun, BertStudy, bert_run
+from wavy.experiments.bert import BertRun, BertStudy
+from wavy.experiments.bert_plans import CLAIMED, bert_run
 from wavy.experiments.glue import GlueRun, GlueStudy
 from wavy.experiments.gpt2 import Gpt2Run, Gpt2Study
 from wavy.results import make_row, run_hash
@@ -61,7 +62,7 @@ def test_all_kinds_share_all_but_the_kind(study):
     models = {getattr(run, "pretraining", run) for run in runs}
     by_depth = {}
     for model in models:
-        by_depth.setdefault(model.depth, set()).add(tuple(model.model_dump(exclude=apart).items()))
+        by_depth.setdefault(model.depth, set()).add(str(model.model_dump(exclude=apart | {"start"})))
         assert (model.theta_init is not None) == (model.residual in MIXED_KINDS)
     assert all(len(settings) == 1 for settings in by_depth.values())
 
@@ -95,6 +96,31 @@ def test_a_deep_plan_is_narrow():
     assert {run.seed for run in BertStudy(scale="cpu", plan="deep", seeds=(3,)).runs()} == {3}
 
 
+@pytest.mark.parametrize("scale", ["quick", "cpu"])
+def test_a_longer_run_goes_on_from_the_scales_own_and_reads_as_much_as_the_task(scale):
+    runs = BertStudy(scale=scale, plan="longer", seeds=(1,)).runs()
+    assert [run.start for run in runs] == [bert_run(kind, scale, seed=1) for kind in CLAIMED]
+    tuned = GlueStudy(scale=scale).runs()[0]
+    assert {run.length for run in runs} == {tuned.length} == {tuned.pretraining.length}
+    assert {run.batch_size * run.length for run in runs} == {run.start.batch_size * run.start.length for run in runs}
+    assert BertStudy(scale="cpu", plan="longer", seeds=(1,), steps=7).runs()[0].start.steps == 3000
+
+
+def test_where_a_run_cannot_go_on():
+    with pytest.raises(ValidationError, match="start: found a run with depth 2, allowed one with 12"):
+        BertRun(start=BertRun(depth=2))
+    with pytest.raises(ValidationError, match="start: found a run with places 10, allowed one with 64"):
+        BertRun(start=BertRun(length=10))
+    with pytest.raises(ValidationError, match="plan: found longer at scale gpu, allowed at quick, cpu"):
+        BertStudy(scale="gpu", plan="longer")
+
+
+def test_the_start_of_a_run_is_a_part_of_its_name():
+    short = BertRun(length=10, positions=64)
+    assert run_hash(short) == run_hash(short.model_copy(update={"start": None}))
+    assert len({run_hash(BertRun(positions=64, start=start)) for start in (None, short, BertRun(positions=64))}) == 3
+
+
 def test_the_search_is_the_same_for_all_kinds_and_holds_the_rate_of_the_scale():
     runs = BertStudy(scale="cpu", plan="search").runs()
     rates = {kind: [run.lr for run in runs if run.residual == kind] for kind in CLAIMED}
@@ -123,7 +149,7 @@ def test_glue_is_named_by_its_task_and_the_model_it_starts_from():
     assert run_hash(BertRun()) != run_hash(Gpt2Run())
     study = GlueStudy(scale="cpu", seeds=(2,))
     assert {(run.seed, run.pretraining.seed) for run in study.runs()} == {(2, 2)}
-    assert {run.pretraining for run in study.runs()} <= set(BertStudy(scale="cpu", seeds=(2,)).runs())
+    assert {run.pretraining for run in study.runs()} <= set(BertStudy(scale="cpu", plan="longer", seeds=(2,)).runs())
 
 
 @every_study

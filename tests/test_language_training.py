@@ -13,7 +13,14 @@ from wavy.dynamics import KINDS, MIXED_KINDS
 from wavy.hosts.bert import WavyBertLayer
 from wavy.residual import Residual
 from wavy.training import corpora
-from wavy.training.bert import bert_metrics, build_bert, pretrained_bert, train_bert
+from wavy.training.bert import (
+    bert_metrics,
+    build_bert,
+    diagnosed_inputs,
+    diagnosis,
+    pretrained_bert,
+    train_bert,
+)
 from wavy.training.gpt2 import build_gpt2, gpt2_metrics, run_blocks, train_gpt2
 from wavy.training.masking import IGNORED
 from wavy.training.weights import weights_file
@@ -120,6 +127,21 @@ def test_weights_are_kept_for_what_starts_from_them(own_cache):  # noqa: F811
     assert not torch.equal(start["bert.cls.seq_relationship.weight"], weights["bert.cls.seq_relationship.weight"])
     with pytest.raises(ValueError, match="pretraining: found a run that diverges"):
         pretrained_bert(tiny_bert(lr=1e300, clip=1e300, warmup=0.0))
+
+
+def test_a_run_goes_on_from_the_weights_of_another(own_cache, monkeypatch):  # noqa: F811
+    short = tiny_bert("full", length=10, positions=24)
+    run = tiny_bert("full", positions=24, start=short)
+    before = pretrained_bert(short)
+    assert all(torch.equal(*pair) for pair in zip(build_bert(run).parameters(), before.parameters(), strict=True))
+    metrics = bert_metrics(run)
+    # What it is read on, and how it does before its own training, is of its own length.
+    assert metrics["init_cosine"] == pytest.approx(diagnosis(before, diagnosed_inputs(run), run)["cosine"])
+    assert metrics["val_loss"] != bert_metrics(short)["val_loss"]
+    # Its weights serve alone.
+    weights_file(short).unlink()
+    monkeypatch.setattr("wavy.training.bert.train_bert", None)
+    assert pretrained_bert(run).bert.config.max_position_embeddings == 24
 
 
 def test_a_stopped_training_goes_on_from_its_folder(tmp_path):

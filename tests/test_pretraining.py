@@ -24,16 +24,29 @@ def test_masks_are_new_in_training_and_fixed_in_evaluation():
     run = tiny_bert()
     train, valid = masked_pairs(run, "train"), masked_pairs(run, "valid")
     torch.manual_seed(0)
-    drawn = [train[0]["labels"] for _ in range(4)]
+    drawn = [train.collate([train[0]])["labels"] for _ in range(4)]
     assert not all(torch.equal(drawn[0], other) for other in drawn)
     torch.manual_seed(0)
-    assert torch.equal(train[0]["labels"], drawn[0])
+    assert torch.equal(train.collate([train[0]])["labels"], drawn[0])
     again = masked_pairs(tiny_bert("full", seed=5, depth=3, dropout=0.2), "valid")
     for row in range(len(valid)):
         assert all(torch.equal(value, again[row][name]) for name, value in valid[row].items())
     labels = torch.stack([valid[row]["labels"] for row in range(len(valid))])
     share = (labels != IGNORED).sum() / run_pairs(run, "valid").attention_mask.sum()
     assert 0.10 < share < 0.16
+
+
+def test_masks_of_a_batch_are_those_of_its_sequences_alone():
+    train = masked_pairs(tiny_bert(masked=0.5), "train")
+    rows = (5, 0, 7)
+    torch.manual_seed(1)
+    batch = train.collate([train[row] for row in rows])
+    torch.manual_seed(1)
+    alone = [train.masking(train.pairs.input_ids[row][None], torch.default_generator) for row in rows]
+    assert torch.equal(batch["input_ids"], torch.cat([inputs for inputs, _ in alone]))
+    assert torch.equal(batch["labels"], torch.cat([labels for _, labels in alone]))
+    assert not torch.equal(batch["input_ids"], train.pairs.input_ids[list(rows)])
+    assert set(batch) == set(masked_pairs(tiny_bert(), "valid").collate([masked_pairs(tiny_bert(), "valid")[0]]))
 
 
 def test_no_more_sequences_are_evaluated_than_asked_for():

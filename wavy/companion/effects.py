@@ -1,7 +1,8 @@
-"""Published effects beside our own: one table and one figure for claims on other data, sizes or readings than ours.
+"""Published effects beside our own, for claims on other data, sizes or readings than ours.
 
 A claim is about a published setting; our runs are smaller. What is compared is the *effect*, the variant minus the
 baseline, and it is judged by the rule of :mod:`wavy.companion.verdicts`, always for the setting of our rows.
+:mod:`wavy.companion.effects_shown` makes a table and a figure of them.
 """
 
 from __future__ import annotations
@@ -10,18 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-from matplotlib.axes import Axes
 
 from wavy.companion.evidence import holm, paired_difference
 from wavy.companion.verdicts import LEAST_SEEDS, verdict
 
 #: What is told of each comparison.
 COLUMNS = (
-    "claim", "label", "unit", "paper", "effect", "low", "high", "seeds", "diverged", "p", "baseline", "variant",
+    "claim", "label", "unit", "paper", "gain", "effect", "low", "high", "seeds", "diverged", "p", "baseline", "variant",
     "verdict",
 )  # fmt: skip
-#: The colours of a published effect and of ours.
-PAPER, OURS = "#888888", "#0072B2"
+#: In place of a verdict: what differs in nothing that the claim is about shows what chance does.
+CONTROL = "control, not judged"
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Comparison:
         metric: the column of our rows.
         factor: from its unit to the one of the claim (100 for shares and per cent).
         relative: effects are per cent of the baseline, each of its own: for measures whose scale depends on the model.
+        control: the two sides do not differ in what the claim is about, so it is measured but not judged.
     """
 
     claim: str
@@ -45,57 +46,36 @@ class Comparison:
     metric: str
     factor: float = 1.0
     relative: bool = False
+    control: bool = False
 
 
-def judge_effects(comparisons: Sequence[Comparison], claims: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+def judge_effects(asked: Sequence[tuple[Sequence[Comparison], pd.DataFrame]], claims: pd.DataFrame) -> pd.DataFrame:
     """Judge claims by our rows, p-values corrected for all of them together.
 
     Args:
-        comparisons: what to judge, in this order.
+        asked: what to judge, in this order, each group of comparisons with its rows: one row a run, with the columns
+            ``side`` and ``seed`` and those of the metrics; no side has a seed twice.
         claims: from :func:`wavy.companion.claims.load_claims`.
-        rows: one row a run, with the columns ``side`` and ``seed`` and those of the metrics; no side has a seed twice.
 
     Returns:
-        One row a comparison: claim, label, unit; paper, the published effect; effect with the ends low and high of its
-        interval, NaN where there are too few seeds; seeds, those with a value on both sides; diverged, those that both
-        sides have recorded but one or both without a value; p (corrected); baseline and variant, our means over the
-        seeds that are compared; verdict.
+        One row a comparison: claim, label, unit; paper, the published effect; gain, whether that is to the better;
+        effect with the ends low and high of its interval, NaN where there are too few seeds; seeds, those with a value
+        on both sides; diverged, those that both sides have recorded but one or both without a value; p (corrected, NaN
+        where nothing is judged); baseline and variant, our means over the seeds that are compared; verdict.
     """
-    if not comparisons:
+    table = [_measured(each, claims.loc[each.claim], rows) for group, rows in asked for each in group]
+    if not table:
         return pd.DataFrame(columns=COLUMNS)
-    table = pd.DataFrame([_measured(each, claims.loc[each.claim], rows) for each in comparisons])
-    tested = table["p"].where(table["seeds"] >= LEAST_SEEDS)
+    table = pd.DataFrame(table)
+    control = table.pop("control")
+    tested = table["p"].where((table["seeds"] >= LEAST_SEEDS) & ~control)
     table["p"] = holm(tested.astype(float))
     table["verdict"] = [
         verdict(claims.loc[row["claim"], "direction"], abs(row["paper"]), evidence, row["p"])
         for (_, row), evidence in zip(table.iterrows(), table.pop("evidence"), strict=True)
     ]
+    table["verdict"] = table["verdict"].mask(control, CONTROL)
     return table
-
-
-def effects_view(table: pd.DataFrame) -> pd.DataFrame:
-    """The table of :func:`judge_effects` for readers: paper, ours with its interval, unit, seeds, corrected p, verdict.
-
-    Index is the label. Our effect has no interval where there is one seed, and is a dash where there is none. Where
-    runs have diverged, a further column says in how many seeds.
-    """
-    shown = {
-        "paper": table["paper"].map("{:+.2f}".format),
-        "ours": [_ours(row) for _, row in table.iterrows()],
-        "unit": table["unit"],
-        "seeds": table["seeds"],
-        **({"diverged": table["diverged"]} if table["diverged"].any() else {}),
-        "corrected p": table["p"].map("{:.2g}".format).replace("nan", "–"),
-        "verdict": table["verdict"],
-    }
-    return pd.DataFrame(shown).set_index(table["label"])
-
-
-def _ours(row: pd.Series) -> str:
-    if not row["seeds"]:
-        return "–"
-    interval = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if row["seeds"] > 1 else ""
-    return f"{row['effect']:+.2f}{interval}"
 
 
 def _measured(comparison: Comparison, claim: pd.Series, rows: pd.DataFrame) -> dict[str, object]:
@@ -113,6 +93,7 @@ def _measured(comparison: Comparison, claim: pd.Series, rows: pd.DataFrame) -> d
         "label": comparison.label,
         "unit": "% of baseline" if comparison.relative else claim["unit"],
         "paper": paper,
+        "gain": (paper > 0) == (claim["better"] == "higher"),
         "effect": evidence.mean,
         "low": evidence.low,
         "high": evidence.high,
@@ -122,6 +103,7 @@ def _measured(comparison: Comparison, claim: pd.Series, rows: pd.DataFrame) -> d
         "baseline": means[0],
         "variant": means[1],
         "evidence": evidence,
+        "control": comparison.control,
     }
 
 
@@ -130,25 +112,3 @@ def _values(rows: pd.DataFrame, side: str, metric: str) -> pd.Series:
     if rows.empty or metric not in rows:
         return pd.Series(dtype=float)
     return rows[rows["side"] == side].set_index("seed")[metric].astype(float)
-
-
-def draw_effects(table: pd.DataFrame, ax: Axes) -> None:
-    """Draw each published effect as a diamond, and below it ours as a dot with its interval.
-
-    Args:
-        table: from :func:`judge_effects`, of one unit. Where nothing was run there is no dot; a dot of fewer seeds
-            than a verdict needs is hollow, one of a single seed has no interval.
-        ax: axes to draw on.
-    """
-    ax.axvline(0, color="#444444", linewidth=1)
-    for place, (_, row) in enumerate(table.iterrows()):
-        ax.plot(row["paper"], place - 0.14, marker="D", color=PAPER, ms=7, ls="")
-        if row["seeds"]:
-            ax.plot([row["low"], row["high"]], [place + 0.14] * 2, color=OURS, lw=1.8)
-            face = OURS if row["seeds"] >= LEAST_SEEDS else "white"
-            ax.plot(row["effect"], place + 0.14, marker="o", color=OURS, mfc=face, mew=1.6, ms=7, ls="")
-    ax.plot([], [], marker="D", color=PAPER, ls="", label="paper")
-    ax.plot([], [], marker="o", color=OURS, ls="", label="ours")
-    ax.set_yticks(range(len(table)), [f"{row['label']}\n{row['verdict']}" for _, row in table.iterrows()])
-    ax.set_ylim(len(table) - 0.5, -0.5)
-    ax.grid(axis="y", visible=False)

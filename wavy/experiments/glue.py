@@ -6,7 +6,8 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator, model_validator
 
-from wavy.experiments.bert import CLAIMED, BertRun, bert_run
+from wavy.experiments.bert_plans import CLAIMED, LONGER, bert_run
+from wavy.experiments.bert_run import BertRun
 from wavy.experiments.fields import Epochs, Kind, Seed, Study, unique
 
 Task = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"]
@@ -110,10 +111,15 @@ class GlueStudy(Study):
 
     def runs(self) -> list[GlueRun]:
         """The runs of the study: seeds outermost, then tasks, so that a stopped sweep leaves whole comparisons."""
-        setting = SETTINGS[self.scale]
+        setting, plan = SETTINGS[self.scale], "longer" if self.scale in LONGER else "kinds"
         rates = SEARCHED if self.plan == "search" else (setting.get("lr", GlueRun.model_fields["lr"].default),)
         return [
-            GlueRun(dataset=task, pretraining=bert_run(kind, self.scale, seed=seed), seed=seed, **setting | {"lr": lr})
+            GlueRun(
+                dataset=task,
+                pretraining=bert_run(kind, self.scale, plan, seed=seed),
+                seed=seed,
+                **(setting | {"lr": lr}),
+            )
             for seed in self.chosen("seeds")
             for task in self.chosen("tasks")
             for kind in self.chosen("residuals")

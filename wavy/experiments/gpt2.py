@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, field_validator
 
 from wavy.dynamics import MIXED_KINDS
-from wavy.experiments.bert import ALL
+from wavy.experiments.bert_plans import ALL
 from wavy.experiments.fields import Depth, Kind, Seed, Study, unique
 from wavy.experiments.language_run import LanguageRun
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wavy.experiments.bert import BertRun
+from wavy.experiments.bert_run import BertRun
 from wavy.experiments.language_run import LanguageRun
 
 #: Forward, and twice as much backward.
@@ -27,8 +27,10 @@ def forward_products(run: LanguageRun) -> float:
 
 
 def training_flops(run: LanguageRun) -> float:
-    """Floating-point operations of a whole run, two for each product of :func:`forward_products`."""
-    return 2.0 * PASSES * run.steps * run.batch_size * forward_products(run)
+    """Floating-point operations of a run and of what it starts from, two for each of its :func:`forward_products`."""
+    earlier = getattr(run, "start", None)
+    own = 2.0 * PASSES * run.steps * run.batch_size * forward_products(run)
+    return own + (training_flops(earlier) if earlier else 0)
 
 
 def gpu_hours(flops: float, peak: float, share: float) -> float:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.data import Dataset
 
 from wavy.data.text.unigram import unigram_perplexity, unigram_probabilities
 from wavy.diagnostics import layer_profile
-from wavy.experiments.bert import BertRun
+from wavy.experiments.bert_run import BertRun
 from wavy.results import run_hash
 from wavy.training import language
 from wavy.training.corpora import run_documents, run_tokenizer
@@ -57,14 +57,20 @@ def masked_pairs(run: BertRun, split: str) -> MaskedPairs:
 
 
 def build_bert(run: BertRun) -> MaskedPredictor:
-    """The untrained model of a run; the same run always gives the same weights."""
-    return seeded(lambda: MaskedPredictor(_bert(run)), run.seed, run.precision)
+    """The model of a run before its training; the same run always gives the same weights.
+
+    They are new, or those of the run that this one starts from, which is trained first where it is not in the cache.
+    """
+    model = _new_bert(run)
+    if run.start:
+        model.load_state_dict(pretrained_bert(run.start).state_dict())
+    return model
 
 
-def _bert(run: BertRun) -> nn.Module:
+def _new_bert(run: BertRun) -> MaskedPredictor:
     from wavy.hosts.bert import WavyBertForPreTraining  # noqa: PLC0415 (an extra)
 
-    return WavyBertForPreTraining(bert_config(run))
+    return seeded(lambda: MaskedPredictor(WavyBertForPreTraining(bert_config(run))), run.seed, run.precision)
 
 
 def bert_config(run: BertRun, **options: object) -> object:
@@ -109,9 +115,10 @@ def train_bert(
     """
     check_device(device)
     setup = Setup(device=device, folder=folder, checkpoint_every=every)
+    pairs = masked_pairs(run, "train")
     return timed_fit(
-        build_bert(run), pretraining_task(run), masked_pairs(run, "train"), recipe_of(run), setup,
-        report=report, params_hash=run_hash(run),
+        build_bert(run), pretraining_task(run), pairs, recipe_of(run), setup,
+        report=report, collate=pairs.collate, params_hash=run_hash(run),
     )  # fmt: skip
 
 
@@ -121,7 +128,7 @@ def pretrained_bert(run: BertRun, device: str = "cpu") -> MaskedPredictor:
     Raises:
         ValueError: the run diverges.
     """
-    model = build_bert(run)
+    model = _new_bert(run)
     with one_trainer(run):
         if not load_weights(model, run):
             found = train_bert(run, device, **long_options(run))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 IGNORED = -100
 #: Of the predicted tokens, the share shown as [MASK], and the share shown as a random token; the rest is left.
 SHOWN_MASKED, SHOWN_RANDOM = 0.8, 0.1
+
+#: Where a token stands in the order of prediction, how it is shown, and the number of the random token.
+Draws = tuple[Tensor, Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -55,21 +59,28 @@ class Masking:
             What the model sees, (B, L): of the predicted tokens 80 % are [MASK], 10 % random and 10 % themselves.
             And the labels, (B, L): the token where it is predicted, -100 elsewhere.
         """
-        predicted = self._choose(ids, generator)
-        labels = ids.where(predicted, IGNORED)
-        shown = torch.rand(ids.shape, generator=generator, device=ids.device)
-        drawn = torch.randint(len(self._ordinary), ids.shape, generator=generator, device=ids.device)
+        return self.apply(ids, self.draw(ids.shape, generator))
+
+    def draw(self, shape: Sequence[int], generator: torch.Generator) -> Draws:
+        """The random numbers that mask ids of a shape: each sequence's may be drawn alone, and applied with others."""
+        chances = [torch.rand(shape, generator=generator, device=generator.device) for _ in range(2)]
+        return *chances, torch.randint(len(self._ordinary), shape, generator=generator, device=generator.device)
+
+    def apply(self, ids: Tensor, draws: Draws) -> tuple[Tensor, Tensor]:
+        """Mask a batch by numbers drawn for it, (B, L) each; returns what the call does."""
+        order, shown, drawn = draws
+        predicted = self._first(ids, order)
         random_ids = self._ordinary.to(ids.device)[drawn]
         inputs = ids.masked_fill(predicted & (shown < SHOWN_MASKED), self.mask_id)
         is_random = predicted & (shown >= SHOWN_MASKED) & (shown < SHOWN_MASKED + SHOWN_RANDOM)
-        return random_ids.where(is_random, inputs), labels
+        return random_ids.where(is_random, inputs), ids.where(predicted, IGNORED)
 
-    def _choose(self, ids: Tensor, generator: torch.Generator) -> Tensor:
+    def _first(self, ids: Tensor, order: Tensor) -> Tensor:
+        """The tokens to predict: of each sequence those that come first."""
         special = torch.isin(ids, torch.tensor(self.special_ids, dtype=ids.dtype, device=ids.device))
         candidates = (~special).sum(1, keepdim=True)
         number = (self.probability * candidates).round().clamp(1, self.max_predictions)
-        order = torch.rand(ids.shape, generator=generator, device=ids.device).masked_fill(special, 2.0)
-        rank = order.argsort(1).argsort(1)
+        rank = order.masked_fill(special, 2.0).argsort(1).argsort(1)
         return (rank < number) & ~special
 
     @cached_property
