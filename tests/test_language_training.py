@@ -144,6 +144,16 @@ def test_a_run_goes_on_from_the_weights_of_another(own_cache, monkeypatch):  # n
     assert pretrained_bert(run).bert.config.max_position_embeddings == 24
 
 
+def test_looking_at_a_model_while_it_trains_changes_nothing():
+    run = tiny_bert("full", dropout=0.1)
+    plain, looked = train_bert(run), train_bert(run, read_every=2)
+    assert len(plain.evaluations) == 0
+    assert looked.evaluations["step"].tolist() == [2, 4]
+    assert looked.evaluations["hidden_perplexity"].gt(1).all()
+    assert looked.history["loss"].tolist() == plain.history["loss"].tolist()
+    assert all(torch.equal(*pair) for pair in zip(looked.model.parameters(), plain.model.parameters(), strict=True))
+
+
 def test_a_stopped_training_goes_on_from_its_folder(tmp_path):
     run = tiny_bert("light")
     train_bert(run, folder=tmp_path, every=2)

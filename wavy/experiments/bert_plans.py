@@ -23,8 +23,8 @@ SETTINGS = {
         "positions": 64,
     },
     "gpu": {
-        "dim": 256, "mlp_dim": 1024, "length": 128, "batch_size": 128, "lr": 5e-4, "init_std": 0.035,
-        "precision": "bf16",
+        "limit": 1_000_000, "vocab_size": 1024, "dim": 128, "length": 16, "batch_size": 256, "steps": 2500,
+        "dropout": 0.0, "init_std": 0.05, "nsp": False, "masked": 0.3, "positions": 128, "precision": "bf16",
     },
     "paper": {
         "dataset": "wikipedia+bookcorpus", "limit": 2_000_000_000, "vocab_size": 30_522, "depth": 24, "dim": 256,
@@ -36,14 +36,15 @@ SETTINGS = {
 DEEP = {
     "quick": {"depth": 16, "dim": 16, "mlp_dim": 32},
     "cpu": {"depth": 48, "dim": 32, "mlp_dim": 64},
-    "gpu": {"depth": 48, "dim": 128, "mlp_dim": 512},
+    "gpu": {"depth": 48, "dim": 64, "mlp_dim": 256},
     "paper": {"depth": 48, "dim": 128, "mlp_dim": 512},
 }
 #: As BERT's own recipe goes from short to long texts: what continues a scale's model on texts of the length of GLUE's.
-#: The other scales train on such texts from the start.
+#: Scale ``paper`` trains on such texts from the start.
 LONGER = {
     "quick": {"length": 32, "batch_size": 40, "steps": 50},
     "cpu": {"length": 64, "batch_size": 20, "steps": 500},
+    "gpu": {"length": 128, "batch_size": 32, "steps": 500},
 }
 #: Learning rates that are tried for each kind, as multiples of the scale's.
 SEARCHED = (0.5, 1.0, 2.0)

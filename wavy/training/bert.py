@@ -102,7 +102,12 @@ def pretraining_task(run: BertRun) -> PretrainingTask:
 
 
 def train_bert(
-    run: BertRun, device: str = "cpu", report: Report = None, folder: Path | None = None, every: int | None = None
+    run: BertRun,
+    device: str = "cpu",
+    report: Report = None,
+    folder: Path | None = None,
+    every: int | None = None,
+    read_every: int | None = None,
 ) -> LanguageFit:
     """Train the model that ``run`` describes; the same run on the same machine gives the same fit.
 
@@ -112,13 +117,16 @@ def train_bert(
         report: called with lines of progress.
         folder: of checkpoints, from which a stopped training goes on.
         every: steps between checkpoints.
+        read_every: steps between evaluations on validation data, for the fit's ``evaluations``; they change nothing
+            else. ``None`` for none.
     """
     check_device(device)
-    setup = Setup(device=device, folder=folder, checkpoint_every=every)
+    setup = Setup(device=device, folder=folder, checkpoint_every=every, evaluate_every=read_every)
     pairs = masked_pairs(run, "train")
     return timed_fit(
         build_bert(run), pretraining_task(run), pairs, recipe_of(run), setup,
-        report=report, collate=pairs.collate, params_hash=run_hash(run),
+        report=report, validation=masked_pairs(run, "valid") if read_every else None, collate=pairs.collate,
+        params_hash=run_hash(run),
     )  # fmt: skip
 
 
@@ -151,8 +159,9 @@ def fitted_metrics(run: BertRun, found: LanguageFit, device: str = "cpu") -> dic
 
     Beside those of :class:`wavy.training.language.LanguageFit`: of validation (``val_``) and test (``test_``), on fixed
     masks, what :class:`wavy.training.pretraining.PretrainingTask` measures; what needs no model (``guess_``): the
-    perplexity of unigrams, of all masked tokens and of those shown as [MASK], that of the best predictor without
-    context (:mod:`wavy.training.no_context`), the shares of the most frequent token and of the larger class of pairs;
+    perplexity of unigrams and the share of the most frequent token, of all masked tokens and of those shown as [MASK],
+    the perplexity of the best predictor without context (:mod:`wavy.training.no_context`), and the share of the larger
+    class of pairs;
     and the diagnosis of the last state, see :mod:`wavy.training.trained_state`, on full validation pairs, for the model
     as initialised (``init_``) and as trained.
     """
@@ -173,12 +182,12 @@ def guesses(run: BertRun, examples: Dataset) -> dict[str, float]:
     train, special = run_pairs(run, "train").input_ids, tokenizer.all_special_ids
     shown, labels = (ids[examples.fixed[1] != IGNORED] for ids in examples.fixed)
     unigrams = unigram_probabilities(train, len(tokenizer), special)
-    asked = {"perplexity": labels, "hidden_perplexity": labels[shown == tokenizer.mask_token_id]}
+    asked = {"": labels, "hidden_": labels[shown == tokenizer.mask_token_id]}
     pairs = examples.pairs.next_sentence_label.double().mean().item()
     return {
-        **{name: unigram_perplexity(train, ids, len(tokenizer), special) for name, ids in asked.items()},
+        **{f"{name}perplexity": unigram_perplexity(train, ids, len(tokenizer), special) for name, ids in asked.items()},
+        **{f"{name}accuracy": (ids == unigrams.argmax()).double().mean().item() for name, ids in asked.items()},
         "no_context_perplexity": no_context_perplexity(unigrams, shown, labels, tokenizer.mask_token_id),
-        "accuracy": (labels == unigrams.argmax()).double().mean().item(),
         "nsp_accuracy": max(pairs, 1 - pairs),
     }
 
