@@ -43,9 +43,13 @@ def test_the_search_varies_the_learning_rate_alone():
     assert len({run.lr for run in runs}) == len(runs) > 2
     assert len({run.model_copy(update={"lr": 1.0}) for run in runs}) == 1
     # The rate of all other runs is one of those that were tried.
-    others = {run.lr for run in runs_of("cpu") if run not in runs}
+    waves = runs_of("cpu", "rates")
+    others = {run.lr for run in runs_of("cpu") if run not in (*runs, *waves)}
     assert len(others) == 1
     assert others < {run.lr for run in runs}
+    # The waves are tried at all of them, too.
+    for kind in ("light", "full"):
+        assert [run.lr for run in waves if run.residual == kind] == [run.lr for run in runs]
 
 
 def test_within_a_comparison_nothing_but_the_residual_differs():

@@ -221,3 +221,16 @@ def test_the_commands_are_those_of_the_console():
     assert "minutes=2.4" in plan.notebook("difformer", Path("out.ipynb"))
     help_ = subprocess.run([*sweep[:4], "--help"], capture_output=True, text=True, check=True).stdout
     assert "--jobs" in help_
+
+
+@pytest.mark.parametrize("harm", [lambda whole: b"rows", lambda whole: whole[: len(whole) // 2], lambda whole: b""])
+def test_what_is_no_whole_archive_is_refused_in_one_line(harm, tmp_path):
+    parcel.pack(tmp_path / ROWS, {"transformer.jsonl": json.dumps(row(0)).encode()})
+    (tmp_path / ROWS).write_bytes(harm((tmp_path / ROWS).read_bytes()))
+    words = f"{ROWS}: found no whole archive"
+    with pytest.raises(ValueError, match=words):
+        parcel.merge(tmp_path / ROWS, tmp_path)
+    command = [sys.executable, "-m", "wavy.companion.gpu.merge", str(tmp_path / ROWS)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=Layout.find().root)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert words in done.stderr

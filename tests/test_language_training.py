@@ -13,14 +13,8 @@ from wavy.dynamics import KINDS, MIXED_KINDS
 from wavy.hosts.bert import WavyBertLayer
 from wavy.residual import Residual
 from wavy.training import corpora
-from wavy.training.bert import (
-    bert_metrics,
-    build_bert,
-    diagnosed_inputs,
-    diagnosis,
-    pretrained_bert,
-    train_bert,
-)
+from wavy.training.bert import build_bert, pretrained_bert, train_bert
+from wavy.training.bert_metrics import bert_metrics, diagnosed_inputs, diagnosis
 from wavy.training.gpt2 import build_gpt2, gpt2_metrics, run_blocks, train_gpt2
 from wavy.training.masking import IGNORED
 from wavy.training.weights import weights_file

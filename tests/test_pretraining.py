@@ -10,7 +10,8 @@ import torch.nn.functional as F
 
 from language_kit import tiny_bert
 from wavy.data.text.unigram import unigram_probabilities
-from wavy.training.bert import build_bert, guesses, masked_pairs, pretraining_task, run_pairs
+from wavy.training.bert import build_bert, pretraining_task
+from wavy.training.bert_text import guesses, masked_pairs, run_pairs
 from wavy.training.corpora import run_tokenizer
 from wavy.training.masking import IGNORED
 from wavy.training.pretraining import PretrainingTask

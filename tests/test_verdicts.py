@@ -136,6 +136,17 @@ def test_judge_uses_the_runs_of_the_claim_and_no_others():
     assert set(nothing["verdict"]) == {NOT_TESTED}
 
 
+def test_both_sides_are_shown_over_the_seeds_that_are_compared():
+    claims, table = load_claims("graph").loc[["cora-20"]], rows(0.45)
+    assert "diverged" not in judge(claims, table, "accuracy", 100)
+    lost = table["seed"].eq(3) & table["residual"].eq("light")
+    found = judge(claims, table.assign(accuracy=table["accuracy"].mask(lost)), "accuracy", 100).iloc[0]
+    alone = judge(claims, table[table["seed"] != 3], "accuracy", 100).iloc[0]
+    assert (found["seeds"], found["diverged"]) == (5, 1)
+    assert found["here"] == alone["here"]
+    assert found["difference"] == alone["difference"]
+
+
 def test_one_claim_in_several_settings_keeps_each_p_value_in_its_place():
     claim = load_claims("graph").loc[["cora-20"]]
     settings = {"small": 0.004, "none": 0.0, "large": 0.45}

@@ -12,7 +12,8 @@ from torch import nn
 
 from language_kit import own_cache, tiny_bert  # noqa: F401 (a fixture)
 from wavy.training import bert, weights
-from wavy.training.bert import bert_metrics, build_bert, pretrained_bert, train_bert
+from wavy.training.bert import build_bert, pretrained_bert, train_bert
+from wavy.training.bert_metrics import bert_metrics
 from wavy.training.weights import keep_weights, load_weights, save_weights, weights_file
 
 RUN = tiny_bert("light")
@@ -86,6 +87,17 @@ def test_weights_for_another_vocabulary_are_passed_by(own_cache, monkeypatch, ca
     monkeypatch.setattr(weights, "run_tokenizer", lambda run: other)
     assert not load_weights(build_bert(RUN), RUN)
     assert "vocabulary: found another one" in caplog.text
+
+
+def test_weights_of_a_model_that_diverged_are_passed_by(own_cache, caplog):  # noqa: F811
+    model = build_bert(RUN)
+    before = build_bert(RUN)
+    with torch.no_grad():
+        next(model.parameters())[0] = torch.nan
+    save_weights(model, RUN)
+    assert not load_weights(before, RUN)
+    assert "found a number that is not finite" in caplog.text
+    assert _same(before, build_bert(RUN))
 
 
 def test_files_of_earlier_versions_load(own_cache):  # noqa: F811

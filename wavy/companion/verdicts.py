@@ -80,11 +80,12 @@ def judge(claims: pd.DataFrame, rows: pd.DataFrame, metric: str, factor: float =
         factor: from the unit of ``rows`` to that of the claims (100 for shares and per cent).
 
     Returns:
-        One row a claim: setting, verdict, paper (baseline → variant), here (mean and standard deviation of both),
-        difference (mean and interval), p (corrected for all claims judged here), seeds.
+        One row a claim: setting, verdict, paper (baseline → variant), here (mean and standard deviation of both, over
+        the seeds that are compared), difference (mean and interval), p (corrected for all claims judged here), seeds,
+        and where runs have diverged, in how many seeds.
     """
     cases = [(claim, rows) for _, claim in claims.iterrows()]
-    return pd.DataFrame(_judge(cases, metric, factor), index=claims.index)
+    return _table(_judge(cases, metric, factor), claims.index)
 
 
 def judge_settings(claim: pd.DataFrame, rows: pd.DataFrame, metric: str, factor: float = 1.0) -> pd.DataFrame:
@@ -101,8 +102,8 @@ def judge_settings(claim: pd.DataFrame, rows: pd.DataFrame, metric: str, factor:
     """
     ((name, only),) = claim.iterrows()
     settings = dict(iter(rows.groupby("setting", sort=False)))
-    table = _judge([(only, own) for own in settings.values()], metric, factor)
-    table = pd.DataFrame(table, index=pd.Index(settings, name=name)).drop(columns="setting")
+    found = _judge([(only, own) for own in settings.values()], metric, factor)
+    table = _table(found, pd.Index(settings, name=name)).drop(columns="setting")
     return table[table["seeds"] >= LEAST_SEEDS]
 
 
@@ -118,6 +119,11 @@ def _judge(cases: Sequence[tuple[pd.Series, pd.DataFrame]], metric: str, factor:
     ]
 
 
+def _table(found: list[dict[str, object]], index: pd.Index) -> pd.DataFrame:
+    table = pd.DataFrame(found, index=index)
+    return table if table["diverged"].any() else table.drop(columns="diverged")
+
+
 def _sides(claim: pd.Series, rows: pd.DataFrame, metric: str, factor: float) -> tuple[pd.Series, pd.Series]:
     kinds = (claim["baseline_kind"], claim["variant_kind"])
     baseline, variant = (factor * _values(claim, rows, kind, metric) for kind in kinds)
@@ -126,6 +132,8 @@ def _sides(claim: pd.Series, rows: pd.DataFrame, metric: str, factor: float) -> 
 
 def _row(claim: pd.Series, sides: tuple[pd.Series, pd.Series], evidence: Evidence, p: float) -> dict[str, object]:
     found = evidence.pairs >= LEAST_SEEDS
+    compared = sides[0].dropna().index.intersection(sides[1].dropna().index)
+    sides = tuple(side[compared] for side in sides)
     return {
         "setting": claim["setting"],
         "verdict": verdict(claim["direction"], abs(claim["variant"] - claim["baseline"]), evidence, p),
@@ -134,6 +142,7 @@ def _row(claim: pd.Series, sides: tuple[pd.Series, pd.Series], evidence: Evidenc
         "difference": f"{evidence.mean:+.1f} [{evidence.low:+.1f}, {evidence.high:+.1f}]" if found else "–",
         "p": f"{p:.2g}" if found else "–",
         "seeds": evidence.pairs,
+        "diverged": evidence.diverged,
     }
 
 

@@ -13,7 +13,8 @@ from wavy.data.glue import TASKS
 from wavy.diagnostics import class_variances, layer_profile
 from wavy.experiments.glue import GlueRun
 from wavy.results import run_hash
-from wavy.training.bert import DIAGNOSED, bert_config, pretrained_bert
+from wavy.training.bert import bert_config, pretrained_bert
+from wavy.training.bert_metrics import DIAGNOSED
 from wavy.training.device import check_device
 from wavy.training.glue_parts import GlueParts
 from wavy.training.glue_scores import METRICS, glue_metrics, glue_score, selected_epoch

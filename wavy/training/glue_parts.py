@@ -10,7 +10,7 @@ from wavy.data.glue import GlueData, load_glue
 from wavy.data.shared_text import text_groups
 from wavy.data.strata import grouped_part
 from wavy.experiments.glue import GlueRun
-from wavy.training.bert import DATA_SEED
+from wavy.training.bert_text import DATA_SEED
 from wavy.training.corpora import run_tokenizer
 from wavy.training.glue_examples import GlueExamples
 

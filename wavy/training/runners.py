@@ -1,6 +1,6 @@
 """Experiment name -> the function that does one of its runs, for :func:`wavy.sweep.sweep`."""
 
-from wavy.training.bert import bert_metrics
+from wavy.training.bert_metrics import bert_metrics
 from wavy.training.deit_metrics import deit_metrics
 from wavy.training.difformer import difformer_metrics
 from wavy.training.glue import glue_metrics_of

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import torch
 from filelock import FileLock
 from torch import nn
 
@@ -66,8 +67,8 @@ def save_weights(model: nn.Module, run: LanguageRun) -> None:
 def load_weights(model: nn.Module, run: LanguageRun) -> bool:
     """Give a model the weights that are kept for a run; whether there are any.
 
-    A file that is damaged, of another model, or of a model that reads another vocabulary is told and passed by; the
-    model is then as it was before.
+    A file that is damaged, of another model, of a model that reads another vocabulary, or of one that diverged is told
+    and passed by; the model is then as it was before.
     """
     from safetensors import SafetensorError  # noqa: PLC0415 (an extra)
     from safetensors.torch import load_model  # noqa: PLC0415 (an extra)
@@ -80,6 +81,7 @@ def load_weights(model: nn.Module, run: LanguageRun) -> bool:
     try:
         _check_vocabulary(file, run)
         load_model(model, str(file))
+        _check_finite(model)
     except (OSError, RuntimeError, ValueError, SafetensorError) as error:
         model.load_state_dict(before)
         log.warning("cache: %s is passed by (%s)", file, " ".join(str(error).split()))
@@ -101,6 +103,13 @@ def _check_vocabulary(file: Path, run: LanguageRun) -> None:
         kept = (opened.metadata() or {}).get(VOCABULARY)
     if kept is not None and kept != vocabulary_digest(run):
         raise ValueError("vocabulary: found another one, allowed that of the run")
+
+
+def _check_finite(model: nn.Module) -> None:
+    """Raise ValueError where a weight is no finite number: earlier versions kept such models."""
+    for name, weight in model.state_dict().items():
+        if not torch.isfinite(weight).all():
+            raise ValueError(f"{name}: found a number that is not finite, allowed finite ones")
 
 
 @contextmanager

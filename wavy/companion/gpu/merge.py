@@ -10,5 +10,9 @@ from wavy.companion.paths import Layout
 
 if __name__ == "__main__":
     for archive in sys.argv[1:]:
-        for name, count in merge(Path(archive), Layout.find().root / "results").items():
+        try:
+            gained = merge(Path(archive), Layout.find().root / "results")
+        except (OSError, ValueError) as error:
+            sys.exit(str(error))
+        for name, count in gained.items():
             print(f"{name}: {count} new rows")

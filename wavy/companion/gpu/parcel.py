@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import tarfile
+import zlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -44,18 +46,29 @@ def merge(path: Path, results: Path) -> dict[str, int]:
         How many rows each file has gained.
 
     Raises:
-        ValueError: the archive holds something else than rows of the experiments that its files are named after;
+        ValueError: no archive, or it holds something else than rows of the experiments that its files are named after;
             nothing is written then.
+        OSError: it cannot be read, or the results cannot be written.
     """
     found = {}
-    with tarfile.open(path, "r:gz") as archive:
-        for entry in archive:
-            name = Path(entry.name).name
-            if not entry.isfile() or not name.endswith(".jsonl") or name != entry.name:
-                raise ValueError(f"{path.name}: found {entry.name}, allowed files of rows alone")
-            lines = archive.extractfile(entry).read().splitlines()
-            found[name] = [_row(f"{path.name}: found {name}, line {k}", name, line) for k, line in enumerate(lines, 1)]
+    for name, content in _files(path).items():
+        lines = enumerate(content.splitlines(), 1)
+        found[name] = [_row(f"{path.name}: found {name}, line {number}", name, line) for number, line in lines]
     return {name: sum(rowfile.append(results / name, row) for row in rows) for name, rows in found.items()}
+
+
+def _files(path: Path) -> dict[str, bytes]:
+    files = {}
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            for entry in archive:
+                name = Path(entry.name).name
+                if not entry.isfile() or not name.endswith(".jsonl") or name != entry.name:
+                    raise ValueError(f"{path.name}: found {entry.name}, allowed files of rows alone")
+                files[name] = archive.extractfile(entry).read()
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile):
+        raise ValueError(f"{path.name}: found no whole archive, allowed the rows.tar.gz that came back") from None
+    return files
 
 
 def _row(place: str, name: str, line: bytes) -> rowfile.Row:

@@ -1,7 +1,8 @@
-"""What a committed notebook has glued: values and pictures under a key, read from the .ipynb file."""
+"""What a committed notebook has glued: words and pictures under a key, read from the .ipynb file."""
 
 from __future__ import annotations
 
+import ast
 import base64
 from functools import lru_cache
 from pathlib import Path
@@ -19,15 +20,30 @@ def glued_picture(notebook: Path, key: str) -> bytes:
     Raises:
         CompanionError: no such notebook, nothing glued under ``key``, or no picture.
     """
-    if not notebook.is_file():
-        raise CompanionError(f"there is no notebook {notebook.name}")
-    glued = _glued(notebook, notebook.stat().st_mtime_ns)
+    glued = _glued_by(notebook)
     if (data := glued.get(key)) is None:
         known = ", ".join(glued) or "none"
         raise CompanionError(f'{notebook.name} glues nothing under "{key}" (known: {known})')
     if (image := data.get(f"{PREFIX}image/png")) is None:
         raise CompanionError(f'{notebook.name} glues no picture under "{key}"')
     return base64.b64decode(image)
+
+
+def glued_words(notebook: Path) -> dict[str, str]:
+    """All strings that an executed notebook has glued, by key.
+
+    Raises:
+        CompanionError: no such notebook.
+    """
+    texts = {key: data.get(f"{PREFIX}text/plain", "") for key, data in _glued_by(notebook).items()}
+    # A glued string is kept as Python writes it.
+    return {key: ast.literal_eval(text) for key, text in texts.items() if text.startswith(("'", '"'))}
+
+
+def _glued_by(notebook: Path) -> dict[str, dict]:
+    if not notebook.is_file():
+        raise CompanionError(f"there is no notebook {notebook.name}")
+    return _glued(notebook, notebook.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=1)  # a chapter asks one notebook for all its figures, and reading one takes long
