@@ -39,7 +39,7 @@ DEEP = {
     "gpu": {"depth": 48, "dim": 64, "mlp_dim": 256},
     "paper": {"depth": 48, "dim": 128, "mlp_dim": 512},
 }
-#: As BERT's own recipe goes from short to long texts: what continues a scale's model on texts of the length of GLUE's.
+#: What continues a scale's model on texts as long as GLUE's, since BERT's own recipe goes from short to long ones.
 #: Scale ``paper`` trains on such texts from the start.
 LONGER = {
     "quick": {"length": 32, "batch_size": 40, "steps": 50},

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from wavy.experiments.language_run import LanguageRun
 
-#: What two runs must share for the weights of one to serve the other: the tokens, and the model that reads them.
+#: What two runs must share for the weights of one to serve the other, that is the tokens and the model.
 SHARED = (
     "dataset", "limit", "vocab_size", "residual", "depth", "tau", "form", "dim", "heads", "mlp_dim", "precision",
     "places",

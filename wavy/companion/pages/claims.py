@@ -36,7 +36,10 @@ class ClaimsTable(SphinxDirective):
         claims = load_claims()
         claims = claims[claims["source"] == source]
         found = found_verdicts(claims.index, {name: glued_words(notebooks / f"{name}.ipynb") for name in JUDGING})
-        lines = table_of(claims[claims["task"].isin(tasks)], found) if tasks else [counts_of(found)]
+        if tasks:
+            claims = claims[claims["task"].isin(tasks)]
+            found = found[found["claim"].isin(claims.index)]
+        lines = [counts_of(claims, found), "", *(table_of(claims, found) if tasks else [])]
         parsed = nodes.Element()
         self.state.nested_parse(StringList(lines, self.get_source_info()[0]), self.content_offset, parsed)
         return parsed.children
@@ -58,12 +61,15 @@ def found_verdicts(claims: pd.Index, glued: dict[str, dict[str, str]]) -> pd.Dat
     return pd.DataFrame(rows, columns=["claim", "notebook", "model", "verdict"])
 
 
-def counts_of(found: pd.DataFrame) -> str:
-    """How many verdicts there are of each kind, in a sentence of MyST."""
+def counts_of(claims: pd.DataFrame, found: pd.DataFrame) -> str:
+    """How many verdicts of each kind some claims have, in a sentence of MyST."""
+    if found.empty:
+        return f"{len(claims)} claims, {NOT_RUN}."
     counts = found["verdict"].value_counts()
     ordered = [*(name for name in counts.index if name != NOT_TESTED), *([NOT_TESTED] if NOT_TESTED in counts else [])]
     words = ", ".join(f"{counts[name]} *{name}*" for name in ordered)
-    return f"{found['claim'].nunique()} claims have {len(found)} verdicts: {words}."
+    verdicts = "" if len(found) == len(claims) else f", {len(found)} verdicts"
+    return f"{len(claims)} claims{verdicts}: {words}."
 
 
 def table_of(claims: pd.DataFrame, found: pd.DataFrame) -> list[str]:
