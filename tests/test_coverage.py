@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wavy.companion.coverage import coverage, unreached
+from wavy.companion.coverage import coverage, recorded_hashes, unreached
 from wavy.experiments.difformer_plans import PLANS, run
 from wavy.experiments.glue import GlueStudy
 from wavy.results import run_hash
@@ -50,3 +50,12 @@ def test_the_parts_of_every_plan_add_up(plan):
     assert counts["recorded"] + counts["missing"] == counts["planned"] == len(set(runs))
     assert counts["with all seeds"] + counts["with some"] + counts["with none"] == counts["cells"]
     assert counts["with none"] == len(unreached(runs, rows))
+
+
+def test_recorded_hashes_are_those_of_the_files_that_are_named():
+    tuned, signal = recorded_hashes("difformer"), recorded_hashes("signal")
+    assert tuned
+    assert signal
+    assert not tuned & signal
+    assert recorded_hashes("difformer", "signal") == tuned | signal
+    assert recorded_hashes("no such experiment") == set()

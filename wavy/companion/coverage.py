@@ -7,7 +7,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import pandas as pd
 from pydantic import BaseModel
 
+from wavy.companion.paths import Layout
 from wavy.results import run_hash
+from wavy.rowfile import read
+
+
+def recorded_hashes(*experiments: str) -> set[str]:
+    """The params_hash of every row that stands in the files of some experiments."""
+    folder = Layout.find().root / "results"
+    return {row["params_hash"] for name in experiments for row in read(folder / f"{name}.jsonl")}
 
 
 def coverage(plans: Mapping[str, Sequence[BaseModel]], recorded: Collection[str]) -> pd.DataFrame:
