@@ -13,6 +13,7 @@ from wavy.companion import verdicts
 from wavy.companion.claims import load_claims
 from wavy.companion.effects import CONTROL, Comparison, judge_effects
 from wavy.companion.effects_shown import draw_effects, effects_view
+from wavy.companion.judged_rows import judge
 
 CLAIMS = load_claims()
 
@@ -43,7 +44,7 @@ def test_an_effect_is_the_mean_difference_over_seeds_in_the_unit_of_the_claim():
     assert found["low"] < 2.8 < found["high"]
     assert (found["baseline"], found["variant"]) == (pytest.approx(50.4), pytest.approx(53.2))
     assert found["paper"] == pytest.approx(73.09 - 72.17)
-    assert (found["seeds"], found["unit"], found["verdict"]) == (5, "%", "holds")
+    assert (found["seeds"], found["unit"], found["verdict"]) == (5, "points", "holds")
 
 
 def test_the_verdict_is_that_of_the_common_rule():
@@ -53,7 +54,7 @@ def test_the_verdict_is_that_of_the_common_rule():
         table = rows(values[0], values[1] + shift)
         claim = CLAIMS.loc[["deit-light"]].assign(dataset="d", depth=1, tau=0.5, baseline_kind="a", variant_kind="b")
         own = table.rename(columns={"side": "residual"}).assign(dataset="d", depth=1, tau=0.5)
-        expected = verdicts.judge(claim, own, "test_accuracy", factor=100)["verdict"].item()
+        expected = judge(claim, own, "test_accuracy", factor=100)["verdict"].item()
         assert judged(table, factor=100)["verdict"] == expected
 
 

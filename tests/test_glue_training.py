@@ -52,6 +52,11 @@ def test_a_run_gives_the_same_row_again(task, toys):
     assert glue.glue_metrics_of(tiny(task, seed=1))["last_loss"] != first["last_loss"]
 
 
+def test_a_run_whose_pretraining_diverges_has_diverged(toys):
+    run = tiny().model_copy(update={"pretraining": tiny_bert("light", lr=1e30, clip=1e30)})
+    assert glue.glue_metrics_of(run) == {"diverged": 1}
+
+
 def test_the_parts_share_no_example(toys):
     parts = glue_parts.GlueParts(tiny(held_out=0.2))
     held, train = set(parts.held_out.indices), set(parts.train.indices)

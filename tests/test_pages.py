@@ -79,9 +79,9 @@ def test_the_table_of_claims_has_each_claim_once_and_all_its_verdicts():
     assert "[holds](/notebooks/one.ipynb); CaiT: [inconclusive](/notebooks/two.ipynb)" in rows[0]
     assert "72.17 → 72.33 %" in rows[0]
     assert NOT_RUN in rows[1]
-    assert counts_of(claims, found) == "2 claims: 1 *holds*, 1 *inconclusive*."
+    assert counts_of(claims, found) == f"2 claims, 2 verdicts: 1 *holds*, 1 *inconclusive*, 1 *{NOT_RUN}*."
     assert counts_of(claims.iloc[:1], found) == "1 claims, 2 verdicts: 1 *holds*, 1 *inconclusive*."
-    assert counts_of(claims, found[:0]) == f"2 claims, {NOT_RUN}."
+    assert counts_of(claims, found[:0]) == f"2 claims: 2 *{NOT_RUN}*."
 
 
 def test_every_claim_of_the_paper_has_a_verdict_in_a_notebook():

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from language_kit import tiny_bert
 from wavy.data.text.unigram import unigram_probabilities
 from wavy.training.bert import build_bert, pretraining_task
-from wavy.training.bert_text import guesses, masked_pairs, run_pairs
+from wavy.training.bert_text import READ, guesses, masked_pairs, run_pairs
 from wavy.training.corpora import run_tokenizer
 from wavy.training.masking import IGNORED
 from wavy.training.pretraining import PretrainingTask
@@ -33,7 +33,7 @@ def test_masks_are_new_in_training_and_fixed_in_evaluation():
     for row in range(len(valid)):
         assert all(torch.equal(value, again[row][name]) for name, value in valid[row].items())
     labels = torch.stack([valid[row]["labels"] for row in range(len(valid))])
-    share = (labels != IGNORED).sum() / run_pairs(run, "valid").attention_mask.sum()
+    share = (labels != IGNORED).sum() / (READ * run_pairs(run, "valid").attention_mask.sum())
     assert 0.10 < share < 0.16
 
 
@@ -48,6 +48,17 @@ def test_masks_of_a_batch_are_those_of_its_sequences_alone():
     assert torch.equal(batch["labels"], torch.cat([labels for _, labels in alone]))
     assert not torch.equal(batch["input_ids"], train.pairs.input_ids[list(rows)])
     assert set(batch) == set(masked_pairs(tiny_bert(), "valid").collate([masked_pairs(tiny_bert(), "valid")[0]]))
+
+
+def test_each_pair_is_read_several_times_with_other_masks():
+    run = tiny_bert(evaluated=3)
+    examples = masked_pairs(run, "test")
+    assert len(examples) == 3 * READ
+    labels = examples.fixed[1].view(READ, 3, -1)
+    assert len({tuple(labels[time, 0].tolist()) for time in range(READ)}) > 1
+    task = pretraining_task(run)
+    scores = task.metrics(task.outputs(build_bert(run).eval(), batch_of(examples, range(len(examples)))))
+    assert scores["tokens"] == (labels != IGNORED).sum() > scores["hidden_tokens"] > 0
 
 
 def test_no_more_sequences_are_evaluated_than_asked_for():
@@ -111,23 +122,36 @@ def test_measures_are_those_of_all_tokens_together():
 def test_a_model_that_copies_what_it_sees_has_read_no_context():
     """It beats the unigrams of all predicted tokens, and not those of the hidden ones."""
     run = tiny_bert(evaluated=1000)
-    examples, train = masked_pairs(run, "valid"), run_pairs(run, "train").input_ids
+    examples, train = masked_pairs(run, "valid"), run_pairs(run, "train")
     tokenizer, found = run_tokenizer(run), guesses(run, examples)
     mask, size = tokenizer.mask_token_id, len(tokenizer)
-    unigrams = unigram_probabilities(train, size, tokenizer.all_special_ids)
+    unigrams = unigram_probabilities(train.input_ids, size, tokenizer.all_special_ids)
+    at_place = {}
+    for ids, types in zip(train.input_ids.tolist(), train.token_type_ids.tolist(), strict=True):
+        for place, (token, span) in enumerate(zip(ids, types, strict=True)):
+            if token not in tokenizer.all_special_ids:
+                at_place.setdefault((place, span), torch.zeros(size, dtype=torch.float64))[token] += 1
+
+    def frequencies(place, span):
+        counts = at_place.get((place, span), torch.zeros(size))
+        types = max(int((counts > 0).sum()), 1)
+        return (counts + types * unigrams) / (counts.sum() + types)
 
     class Copy(torch.nn.Module):
         def forward(self, input_ids, token_type_ids, attention_mask, predicted):
-            shown = input_ids[predicted]
+            shown, places = input_ids[predicted], predicted.nonzero()[:, 1].tolist()
+            spans = token_type_ids[predicted].tolist()
+            prior = torch.stack([frequencies(*at) for at in zip(places, spans, strict=True)])
             seen = 0.1 * F.one_hot(shown, size) + 0.1 / (unigrams > 0).sum()
-            likely = torch.where((shown == mask)[:, None], unigrams, unigrams * seen)
+            likely = torch.where((shown == mask)[:, None], prior, prior * seen)
             return (likely / likely.sum(dim=1, keepdim=True)).log(), torch.zeros(len(predicted), 2)
 
     task = pretraining_task(run)
     scores = task.metrics(task.outputs(Copy(), batch_of(examples, range(len(examples)))))
     assert scores["perplexity"] == pytest.approx(found["no_context_perplexity"])
     assert scores["perplexity"] < 0.8 * found["perplexity"]
-    assert scores["hidden_perplexity"] == pytest.approx(found["hidden_perplexity"])
+    assert scores["hidden_perplexity"] == pytest.approx(found["hidden_place_perplexity"])
+    assert scores["hidden_accuracy"] == pytest.approx(found["hidden_place_accuracy"])
 
 
 def test_no_masked_token_gives_no_measure():

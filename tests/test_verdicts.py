@@ -14,14 +14,14 @@ from scipy import stats
 
 from conftest import SHARED
 from wavy.companion.claims import load_claims
-from wavy.companion.evidence import Evidence, holm, paired_difference
+from wavy.companion.evidence import Evidence, holm, paired_difference, shortfall
+from wavy.companion.judged_rows import judge, judge_settings
 from wavy.companion.verdicts import (
     DOES_NOT_HOLD,
     HOLDS,
     INCONCLUSIVE,
     NOT_TESTED,
-    judge,
-    judge_settings,
+    judge_together,
     verdict,
 )
 
@@ -35,6 +35,8 @@ def evidence(low, high, pairs=5, p=0.01):
     [
         ("up", 10, evidence(1, 30), HOLDS),
         ("up", 10, evidence(1, 2), HOLDS),
+        ("up", 10, evidence(1, 2, p=0.06), INCONCLUSIVE),
+        ("down", 10, evidence(-2, -1, p=0.06), INCONCLUSIVE),
         ("up", 10, evidence(-30, -1), DOES_NOT_HOLD),
         ("up", 10, evidence(-1, 4.9), DOES_NOT_HOLD),
         ("up", 10, evidence(-1, 5.1), INCONCLUSIVE),
@@ -79,6 +81,37 @@ def test_a_variant_that_alone_diverges_does_not_hold_its_claim():
         assert verdict("up", 10, replace(evidence(1, 30), **missing)) == expected
         assert verdict("up", 10, replace(evidence(-30, -1), **missing)) == DOES_NOT_HOLD
         assert verdict("up", 10, replace(evidence(1, 30, pairs=4), **missing)) == NOT_TESTED
+
+
+@given(st.floats(-9, 9), st.floats(0.1, 9), st.integers(2, 9), st.sampled_from(["up", "down"]))
+def test_an_effect_falls_short_where_its_interval_lies_below_half_of_the_claim(mean, half, pairs, direction):
+    found = Evidence(mean, mean - half, mean + half, pairs, 0.5)
+    high = mean + half if direction == "up" else half - mean
+    p = shortfall(found, direction, 8.0)
+    assert 0 <= p <= 1
+    if abs(high - 4) > 1e-6:
+        assert (p < 0.05) == (high < 4)
+    assert math.isnan(shortfall(found, direction, math.nan))
+
+
+def test_the_shortfall_is_the_t_test_against_half_of_the_claim():
+    values = [1.0, 2.0, 2.5, 1.5, 0.5]
+    found = paired_difference(pd.Series([0.0] * 5), pd.Series(values))
+    assert shortfall(found, "up", 6.0) == pytest.approx(stats.ttest_1samp(values, 3.0).pvalue)
+    assert shortfall(found, "up", 2.0) == 1
+    assert shortfall(found, "down", 6.0) == pytest.approx(stats.ttest_1samp(values, -3.0).pvalue)
+
+
+def test_claims_judged_together_are_corrected_in_both_tests():
+    small = Evidence(0.0, -1.0, 4.9, 5, 0.5)
+    cases = [("up", 10.0, replace(small, mean=1.95)), ("up", 10.0, Evidence(9.0, 2.0, 16.0, 5, 0.03))]
+    assert [verdict(*case) for case in cases] == [DOES_NOT_HOLD, HOLDS]
+    few = ("up", 10.0, Evidence(9.0, 2.0, 16.0, 4, 0.001))
+    assert judge_together([cases[0], few])[1] == [DOES_NOT_HOLD, NOT_TESTED]
+    p, words = judge_together([*cases, few])
+    assert words == [INCONCLUSIVE, INCONCLUSIVE, NOT_TESTED]
+    assert p[:2] == pytest.approx([0.5, 0.06])
+    assert math.isnan(p[2])
 
 
 def test_differences_without_spread_are_sure_or_nothing():

@@ -44,7 +44,8 @@ def test_weights_that_diverged_are_not_kept(own_cache):  # noqa: F811
     found = train_bert(RUN)
     found.metrics["diverged"] = 1
     keep_weights(found, RUN)
-    assert not own_cache.exists()
+    assert not weights_file(RUN).exists()
+    assert [file.suffix for file in own_cache.rglob("*") if file.is_file()] == [".diverged"]
     found.metrics["diverged"] = 0
     keep_weights(found, RUN)
     assert load_weights(build_bert(RUN), RUN)

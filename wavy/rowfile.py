@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -105,6 +106,11 @@ def encode(row: Row) -> bytes:
     for name in ("params", "metrics"):
         if not isinstance(row[name], dict):
             raise ValueError(f"row: found {row[name]!r} as {name}, allowed a mapping")
+    odd = {name: value for name, value in row["metrics"].items() if not isinstance(value, float | int | None)}
+    if odd:
+        raise ValueError(f"row: found {odd} among metrics, allowed numbers or None")
+    if not isinstance(row["params_hash"], str) or not re.fullmatch("[0-9a-f]{12}", row["params_hash"]):
+        raise ValueError(f"row: found {row['params_hash']!r} as params_hash, allowed twelve hex digits")
     for name in NAMED:
         if name not in row["params"] or row[name] != row["params"][name]:
             raise ValueError(

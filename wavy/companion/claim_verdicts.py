@@ -26,7 +26,7 @@ def glue_claims(found: pd.Series, where: str = "") -> None:
     from myst_nb import glue  # noqa: PLC0415 (of the book, which this package can do without)
 
     for claim, verdict in found.items():
-        glue(claim_key(claim, where), verdict, display=False)
+        glue(claim_key(claim, where), str(verdict), display=False)
 
 
 def verdicts_on(claim: str, glued: dict[str, str]) -> dict[str, str]:

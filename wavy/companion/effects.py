@@ -7,13 +7,14 @@ baseline, and it is judged by the rule of :mod:`wavy.companion.verdicts`, always
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
-from wavy.companion.evidence import holm, paired_difference
-from wavy.companion.verdicts import LEAST_SEEDS, verdict
+from wavy.companion.evidence import paired_difference
+from wavy.companion.verdicts import judge_together
 
 #: What is told of each comparison.
 COLUMNS = (
@@ -58,23 +59,22 @@ def judge_effects(asked: Sequence[tuple[Sequence[Comparison], pd.DataFrame]], cl
         claims: from :func:`wavy.companion.claims.load_claims`.
 
     Returns:
-        One row a comparison: claim, label, unit; paper, the published effect; gain, whether that is to the better;
-        effect with the ends low and high of its interval, NaN where there are too few seeds; seeds, those with a value
-        on both sides; diverged, those that both sides have recorded but one or both without a value; p (corrected, NaN
-        where nothing is judged); baseline and variant, our means over the seeds that are compared; verdict.
+        One row a comparison: claim, label, unit (points of the claim's own scale, or % of baseline); paper, the
+        published effect; gain, whether that is to the better; effect with the ends low and high of its interval, NaN
+        where there are too few seeds; seeds, those with a value on both sides; diverged, those that both sides have
+        recorded but one or both without a value; p (corrected, NaN where nothing is judged); baseline and variant, our
+        means over the seeds that are compared; verdict.
     """
     table = [_measured(each, claims.loc[each.claim], rows) for group, rows in asked for each in group]
     if not table:
         return pd.DataFrame(columns=COLUMNS)
     table = pd.DataFrame(table)
-    control = table.pop("control")
-    tested = table["p"].where((table["seeds"] >= LEAST_SEEDS) & ~control)
-    table["p"] = holm(tested.astype(float))
-    table["verdict"] = [
-        verdict(claims.loc[row["claim"], "direction"], abs(row["paper"]), evidence, row["p"])
-        for (_, row), evidence in zip(table.iterrows(), table.pop("evidence"), strict=True)
-    ]
-    table["verdict"] = table["verdict"].mask(control, CONTROL)
+    evidence, judged = table.pop("evidence"), ~table.pop("control")
+    asked = table[judged]
+    directions = claims.loc[asked["claim"], "direction"]
+    p, words = judge_together(list(zip(directions, asked["paper"].abs(), evidence[judged], strict=True)))
+    table["p"], table["verdict"] = math.nan, CONTROL
+    table.loc[judged, "p"], table.loc[judged, "verdict"] = p, words
     return table
 
 
@@ -91,7 +91,7 @@ def _measured(comparison: Comparison, claim: pd.Series, rows: pd.DataFrame) -> d
     return {
         "claim": comparison.claim,
         "label": comparison.label,
-        "unit": "% of baseline" if comparison.relative else claim["unit"],
+        "unit": "% of baseline" if comparison.relative else "points",
         "paper": paper,
         "gain": (paper > 0) == (claim["better"] == "higher"),
         "effect": evidence.mean,

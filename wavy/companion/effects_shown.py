@@ -19,7 +19,7 @@ def effects_view(table: pd.DataFrame) -> pd.DataFrame:
     runs have diverged, a further column says in how many seeds.
     """
     shown = {
-        "paper": table["paper"].map("{:+.2f}".format),
+        "paper": table["paper"].map("{:+.2f}".format).replace("+nan", "no number"),
         "ours": [_ours(row) for _, row in table.iterrows()],
         "unit": table["unit"],
         "seeds": table["seeds"],

@@ -65,6 +65,25 @@ def paired_difference(baseline: pd.Series, variant: pd.Series) -> Evidence:
     return Evidence(mean, mean - half, mean + half, pairs, float(p), *missing)
 
 
+def shortfall(evidence: Evidence, direction: str, size: float) -> float:
+    """P-value of the t-test that an effect differs from half of a claimed size, where it is smaller than that; else 1.
+
+    Without correction it is below 0.05 just where the whole interval lies below that half.
+
+    Args:
+        evidence: from :func:`paired_difference`.
+        direction: ``up`` or ``down``, the claimed sign.
+        size: the claimed size, NaN where there is none; the p-value is then NaN, as it is of fewer than two pairs.
+    """
+    if evidence.pairs < 2 or math.isnan(size):
+        return math.nan
+    missing = size / 2 - (evidence.mean if direction == "up" else -evidence.mean)
+    error = (evidence.high - evidence.low) / 2 / stats.t.ppf((1 + CONFIDENCE) / 2, evidence.pairs - 1)
+    if missing <= 0:
+        return 1.0
+    return float(2 * stats.t.sf(missing / error, evidence.pairs - 1)) if error > 0 else 0.0
+
+
 def holm(p: pd.Series) -> pd.Series:
     """P-values corrected for being looked at together, by Holm's step-down method; NaN is no test and stays NaN.
 

@@ -24,7 +24,9 @@ class BertStudy(Study):
     )
     residuals: tuple[Kind, ...] | None = Field(None, min_length=1, description="residual kinds")
     seeds: tuple[Seed, ...] | None = Field(None, min_length=1, description="one run for each")
-    steps: int | None = Field(None, ge=1, description="training steps of one run; None for those of the scale")
+    steps: int | None = Field(
+        None, ge=1, description="training steps of one run, not of what it starts from; None for those of the scale"
+    )
     device: Literal["cpu", "cuda"] = Field("cpu", description="where to train")
 
     _once = field_validator("residuals", "seeds")(unique)

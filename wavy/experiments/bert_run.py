@@ -42,6 +42,10 @@ class BertRun(LanguageRun):
                 raise ValueError(f"start: found a run with {name} {others}, allowed one with {own}")
         return self
 
+    def __str__(self) -> str:
+        """As of all language runs, with the steps before its start."""
+        return super().__str__() + (f", after {self.start.steps}" if self.start else "")
+
     @property
     def places(self) -> int:
         """The number of places, whether trained or not."""

@@ -83,8 +83,8 @@ def _duration(seconds: float) -> str:
 
 def _telling_fields(runs: Sequence[BaseModel]) -> list[str]:
     """The fields that name a run: those of every row, then those in which these runs differ."""
-    first = runs[0].model_dump() if runs else {}
-    differing = [name for name in first if any(getattr(run, name, None) != first[name] for run in runs)]
+    names = type(runs[0]).model_fields if runs else ()
+    differing = [name for name in names if len({getattr(run, name, None) for run in runs}) > 1]
     return list(dict.fromkeys((*NAMED, *differing)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from wavy.experiments.bert_run import BertRun
@@ -13,19 +14,25 @@ from wavy.training.language import LanguageFit, Report, long_options, recipe_of,
 from wavy.training.loop import Setup
 from wavy.training.precision import seeded
 from wavy.training.pretraining import MaskedPredictor, PretrainingTask
-from wavy.training.weights import keep_weights, load_weights, one_trainer
+from wavy.training.weights import check_trains, keep_weights, load_weights, one_trainer
+
+log = logging.getLogger("wavy.training")
 
 SPECIAL = 3  # [CLS] and two [SEP]
 
 
-def build_bert(run: BertRun) -> MaskedPredictor:
+def build_bert(run: BertRun, device: str = "cpu") -> MaskedPredictor:
     """The model of a run before its training; the same run always gives the same weights.
 
-    They are new, or those of the run that this one starts from, which is trained first where it is not in the cache.
+    They are new, or those of the run that this one starts from, which is trained first, on the device, where it is not
+    in the cache. The model itself is on the CPU.
+
+    Raises:
+        DivergedError: that run diverges.
     """
     model = _new_bert(run)
     if run.start:
-        model.load_state_dict(pretrained_bert(run.start).state_dict())
+        model.load_state_dict(pretrained_bert(run.start, device).state_dict())
     return model
 
 
@@ -86,24 +93,25 @@ def train_bert(
     setup = Setup(device=device, folder=folder, checkpoint_every=every, evaluate_every=read_every)
     pairs = masked_pairs(run, "train")
     return timed_fit(
-        build_bert(run), pretraining_task(run), pairs, recipe_of(run), setup,
+        build_bert(run, device), pretraining_task(run), pairs, recipe_of(run), setup,
         report=report, validation=masked_pairs(run, "valid") if read_every else None, collate=pairs.collate,
         params_hash=run_hash(run),
     )  # fmt: skip
 
 
 def pretrained_bert(run: BertRun, device: str = "cpu") -> MaskedPredictor:
-    """The trained model of a run, from the cache where it is; else it is trained and kept there.
+    """The trained model of a run, from the cache where it is; else it is trained, which is told, and kept there.
 
     Raises:
-        ValueError: the run diverges.
+        DivergedError: the run diverges, or one that it starts from; a run that did so before is not tried again.
     """
     model = _new_bert(run)
     with one_trainer(run):
         if not load_weights(model, run):
+            check_trains(run)
+            log.warning("training a BERT %s: its weights are not in the cache", run)
             found = train_bert(run, device, **long_options(run))
-            if found.metrics["diverged"]:
-                raise ValueError(f"pretraining: found a run that diverges ({run_hash(run)}), allowed one that trains")
             keep_weights(found, run)
+            check_trains(run, found)
             model = found.model
     return model.to(device).eval()

@@ -13,16 +13,23 @@ from wavy.training.bert_text import guesses, masked_pairs, run_pairs
 from wavy.training.language import LanguageFit, long_options
 from wavy.training.pretraining import MaskedPredictor
 from wavy.training.trained_state import attention_measures, state_measures
-from wavy.training.weights import keep_weights
+from wavy.training.weights import DivergedError, keep_weights, one_trainer
 
 #: How many full validation pairs a trained model is diagnosed on.
 DIAGNOSED = 50
 
 
 def bert_metrics(run: BertRun, device: str = "cpu") -> dict[str, float | None]:
-    """The metrics of one run, for :func:`wavy.sweep.sweep`; its weights are kept for what starts from them."""
-    found = train_bert(run, device, **long_options(run))
-    keep_weights(found, run)
+    """The metrics of one run, for :func:`wavy.sweep.sweep`; its weights are kept for what starts from them.
+
+    A run that starts from one that diverges has diverged, too.
+    """
+    try:
+        with one_trainer(run):
+            found = train_bert(run, device, **long_options(run))
+            keep_weights(found, run)
+    except DivergedError:
+        return {"diverged": 1}
     return fitted_metrics(run, found, device)
 
 
@@ -31,8 +38,9 @@ def fitted_metrics(run: BertRun, found: LanguageFit, device: str = "cpu") -> dic
 
     Beside those of :class:`wavy.training.language.LanguageFit`: of validation (``val_``) and test (``test_``), on fixed
     masks, what :class:`wavy.training.pretraining.PretrainingTask` measures; what needs no model (``guess_``): the
-    perplexity of unigrams and the share of the most frequent token, of all masked tokens and of those shown as [MASK],
-    the perplexity of the best predictor without context (:mod:`wavy.training.no_context`), and the share of the larger
+    perplexity of unigrams, of all masked tokens and of those shown as [MASK] (``hidden_``); of the latter the
+    perplexity and accuracy of the frequencies by place; the perplexity of the best predictor that knows these and what
+    is shown, but no context (:mod:`wavy.training.no_context`); the shares of the most frequent token and of the larger
     class of pairs;
     and the diagnosis of the last state, see :mod:`wavy.training.trained_state`, on full validation pairs, for the model
     as initialised (``init_``) and as trained.
@@ -44,7 +52,7 @@ def fitted_metrics(run: BertRun, found: LanguageFit, device: str = "cpu") -> dic
         parts={"val": masked_pairs(run, "valid"), "test": masked_pairs(run, "test")},
         guesses=lambda examples: guesses(run, examples),
         diagnosis=lambda model: diagnosis(model, inputs, run),
-        start=build_bert(run),
+        start=build_bert(run, device),
     )  # fmt: skip
 
 

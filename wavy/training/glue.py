@@ -22,6 +22,7 @@ from wavy.training.language import timed_fit
 from wavy.training.loop import ClassTask, NumberTask, Recipe, Setup, Task
 from wavy.training.precision import mixed_precision, seeded
 from wavy.training.trained_state import attention_measures, state_measures
+from wavy.training.weights import DivergedError
 
 
 def build_glue(run: GlueRun, device: str = "cpu") -> nn.Module:
@@ -30,7 +31,7 @@ def build_glue(run: GlueRun, device: str = "cpu") -> nn.Module:
     A pre-training that is not in the cache is done first.
 
     Raises:
-        ValueError: the pre-training diverges.
+        DivergedError: the pre-training diverges.
     """
     from wavy.hosts.bert import WavyBertForSequenceClassification  # noqa: PLC0415 (an extra)
 
@@ -50,10 +51,14 @@ def glue_metrics_of(run: GlueRun, device: str = "cpu") -> dict[str, float | None
     by the rules of :func:`wavy.training.glue_scores.selected_epoch`. ``guess_score`` is that of always naming the
     largest class. The diagnosis is that of the last epoch: of the last state of validation examples of one length,
     and ``inter_class_variance``, the variance between the class means of the [CLS] states of all, and its share of
-    the whole.
+    the whole. A run whose pre-training diverges has diverged, and has no other metric.
     """
     check_device(device)
-    parts, model = GlueParts(run), build_glue(run, device)
+    parts = GlueParts(run)
+    try:
+        model = build_glue(run, device)
+    except DivergedError:
+        return {"diverged": 1}
     a_epoch = math.ceil(len(parts.train) / run.batch_size)
     recipe = Recipe(
         steps=run.epochs * a_epoch,

@@ -77,8 +77,8 @@ class PretrainingTask:
     """Predict the masked tokens, and whether the second span follows the first.
 
     The loss is the mean over masked tokens plus, with ``nsp``, the mean over pairs. Evaluation gives ``loss`` (nats a
-    masked token), ``perplexity`` and ``accuracy`` of masked tokens; the same of those that are shown as [MASK],
-    ``hidden_loss`` and so on, which only context can tell; and ``nsp_accuracy``.
+    masked token), ``perplexity``, ``accuracy`` and number (``tokens``) of masked tokens; the same of those that are
+    shown as [MASK], ``hidden_loss`` and so on, which only place and context can tell; and ``nsp_accuracy``.
 
     Args:
         nsp: whether pairs count.
@@ -131,7 +131,7 @@ class PretrainingTask:
 
 def _token_metrics(prefix: str, sums: dict[str, Tensor]) -> dict[str, float | None]:
     if not sums[prefix + "tokens"]:
-        return dict.fromkeys(prefix + name for name in ("loss", "perplexity", "accuracy"))
+        return dict.fromkeys(prefix + name for name in ("loss", "perplexity", "accuracy", "tokens"))
     loss, right = (sums[prefix + name] / sums[prefix + "tokens"] for name in ("loss", "right"))
-    metrics = {"loss": loss, "perplexity": loss.exp(), "accuracy": right}
+    metrics = {"loss": loss, "perplexity": loss.exp(), "accuracy": right, "tokens": sums[prefix + "tokens"]}
     return {prefix + name: value.item() for name, value in metrics.items()}

@@ -36,16 +36,35 @@ def weights_file(run: LanguageRun) -> Path:
     return cache_folder() / "models" / run.experiment / f"{run_hash(run)}.safetensors"
 
 
+class DivergedError(ValueError):
+    """What should start from a run's weights cannot, since the run diverges."""
+
+
 def keep_weights(found: LanguageFit, run: LanguageRun) -> None:
-    """Keep the weights of a run that has been trained, unless it diverged; a cache that cannot be written is told."""
+    """Keep the weights of a run that has been trained, or a mark that it diverged.
+
+    A cache that cannot be written is told.
+    """
     from safetensors import SafetensorError  # noqa: PLC0415 (an extra)
 
-    if found.metrics["diverged"]:
-        return
     try:
-        save_weights(found.model, run)
+        if found.metrics["diverged"]:
+            weights_file(run).parent.mkdir(parents=True, exist_ok=True)
+            _mark(run).touch()
+        else:
+            save_weights(found.model, run)
     except (OSError, SafetensorError) as error:
         log.warning("cache: %s could not be stored (%s)", weights_file(run), type(error).__name__)
+
+
+def check_trains(run: LanguageRun, found: LanguageFit | None = None) -> None:
+    """Raise DivergedError for a run that has diverged, now or by the mark of an earlier time."""
+    if found.metrics["diverged"] if found else _mark(run).exists():
+        raise DivergedError(f"weights: found a run that diverges ({run_hash(run)}), allowed one that trains")
+
+
+def _mark(run: LanguageRun) -> Path:
+    return weights_file(run).with_suffix(".diverged")
 
 
 def save_weights(model: nn.Module, run: LanguageRun) -> None:

@@ -9,6 +9,8 @@ from wavy.companion.gpu.parcel import merge
 from wavy.companion.paths import Layout
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: python -m wavy.companion.gpu.merge OUT/rows.tar.gz")
     for archive in sys.argv[1:]:
         try:
             gained = merge(Path(archive), Layout.find().root / "results")

@@ -63,8 +63,8 @@ def _files(path: Path) -> dict[str, bytes]:
         with tarfile.open(path, "r:gz") as archive:
             for entry in archive:
                 name = Path(entry.name).name
-                if not entry.isfile() or not name.endswith(".jsonl") or name != entry.name:
-                    raise ValueError(f"{path.name}: found {entry.name}, allowed files of rows alone")
+                if not entry.isfile() or not name.endswith(".jsonl") or name != entry.name or name in files:
+                    raise ValueError(f"{path.name}: found {entry.name}, allowed files of rows alone, each once")
                 files[name] = archive.extractfile(entry).read()
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile):
         raise ValueError(f"{path.name}: found no whole archive, allowed the rows.tar.gz that came back") from None

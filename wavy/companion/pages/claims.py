@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
 
@@ -34,6 +35,10 @@ class ClaimsTable(SphinxDirective):
         for name in JUDGING:
             self.env.note_dependency(str(notebooks / f"{name}.ipynb"))
         claims = load_claims()
+        self.env.note_dependency(str(files("wavy.companion") / "claims.csv"))
+        known = {*claims["source"], *claims["task"]}
+        if unknown := [name for name in self.arguments if name not in known]:
+            raise self.error(f"claims-table: found {', '.join(unknown)}, allowed {', '.join(sorted(known))}")
         claims = claims[claims["source"] == source]
         found = found_verdicts(claims.index, {name: glued_words(notebooks / f"{name}.ipynb") for name in JUDGING})
         if tasks:
@@ -63,13 +68,13 @@ def found_verdicts(claims: pd.Index, glued: dict[str, dict[str, str]]) -> pd.Dat
 
 def counts_of(claims: pd.DataFrame, found: pd.DataFrame) -> str:
     """How many verdicts of each kind some claims have, in a sentence of MyST."""
-    if found.empty:
-        return f"{len(claims)} claims, {NOT_RUN}."
     counts = found["verdict"].value_counts()
     ordered = [*(name for name in counts.index if name != NOT_TESTED), *([NOT_TESTED] if NOT_TESTED in counts else [])]
-    words = ", ".join(f"{counts[name]} *{name}*" for name in ordered)
-    verdicts = "" if len(found) == len(claims) else f", {len(found)} verdicts"
-    return f"{len(claims)} claims{verdicts}: {words}."
+    words = [f"{counts[name]} *{name}*" for name in ordered]
+    missing = len(claims.index.difference(found["claim"]))
+    words += [f"{missing} *{NOT_RUN}*"] if missing else []
+    verdicts = "" if len(found) + missing == len(claims) else f", {len(found)} verdicts"
+    return f"{len(claims)} claims{verdicts}: {', '.join(words)}."
 
 
 def table_of(claims: pd.DataFrame, found: pd.DataFrame) -> list[str]:

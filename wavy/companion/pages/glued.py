@@ -36,8 +36,16 @@ def glued_words(notebook: Path) -> dict[str, str]:
         CompanionError: no such notebook.
     """
     texts = {key: data.get(f"{PREFIX}text/plain", "") for key, data in _glued_by(notebook).items()}
-    # A glued string is kept as Python writes it.
-    return {key: ast.literal_eval(text) for key, text in texts.items() if text.startswith(("'", '"'))}
+    words = {key: _literal(text) for key, text in texts.items()}
+    return {key: value for key, value in words.items() if isinstance(value, str)}
+
+
+def _literal(text: str) -> object:
+    """The value of what Python has written, for instance of 'holds'; None for what is no literal."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return None
 
 
 def _glued_by(notebook: Path) -> dict[str, dict]:
