@@ -9,7 +9,11 @@ from wavy.training.masking import SHOWN_MASKED, SHOWN_RANDOM
 
 
 def no_context_probabilities(
-    label_prior: Tensor, shown_prior: Tensor, hidden: Tensor, kept: Tensor, ordinary: int
+    label_prior: Tensor,
+    shown_prior: Tensor,
+    hidden: Tensor,
+    kept: Tensor,
+    ordinary: int,
 ) -> Tensor:
     """The probabilities that the best predictor gives which sees one position alone.
 
