@@ -28,7 +28,7 @@ def build_bert(run: BertRun, device: str = "cpu") -> MaskedPredictor:
     in the cache. The model itself is on the CPU.
 
     Raises:
-        DivergedError: that run diverges.
+        wavy.training.weights.DivergedError: that run diverges.
     """
     model = _new_bert(run)
     if run.start:
@@ -103,7 +103,7 @@ def pretrained_bert(run: BertRun, device: str = "cpu") -> MaskedPredictor:
     """The trained model of a run, from the cache where it is; else it is trained, which is told, and kept there.
 
     Raises:
-        DivergedError: the run diverges, or one that it starts from; a run that did so before is not tried again.
+        wavy.training.weights.DivergedError: the run diverges, or one that it starts from; a run that did so before is not tried again.
     """
     model = _new_bert(run)
     with one_trainer(run):

@@ -31,7 +31,7 @@ def build_glue(run: GlueRun, device: str = "cpu") -> nn.Module:
     A pre-training that is not in the cache is done first.
 
     Raises:
-        DivergedError: the pre-training diverges.
+        wavy.training.weights.DivergedError: the pre-training diverges.
     """
     from wavy.hosts.bert import WavyBertForSequenceClassification  # noqa: PLC0415 (an extra)
 
