@@ -103,7 +103,8 @@ def pretrained_bert(run: BertRun, device: str = "cpu") -> MaskedPredictor:
     """The trained model of a run, from the cache where it is; else it is trained, which is told, and kept there.
 
     Raises:
-        wavy.training.weights.DivergedError: the run diverges, or one that it starts from; a run that did so before is not tried again.
+        wavy.training.weights.DivergedError: the run diverges, or one that it starts from; a run that did so before is
+            not tried again.
     """
     model = _new_bert(run)
     with one_trainer(run):
