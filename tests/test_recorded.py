@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from wavy.companion.recorded import layer_cosines, mean_and_spread, recorded, spreads
+from wavy.companion.recorded import by_rate, layer_cosines, mean_and_spread, recorded, spreads
 from wavy.experiments.deit_plans import deit_run
 from wavy.results import make_row
 from wavy.rowfile import append
@@ -76,13 +76,30 @@ def test_layers_are_numbers_in_order_and_what_a_run_lacks_is_left_out():
     assert layer_cosines(pd.DataFrame(keys), "init_").empty
 
 
-def test_only_the_rows_of_the_plan_are_read(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def layout(tmp_path, monkeypatch):
+    """An empty project around the working directory."""
     monkeypatch.chdir(tmp_path)
     for folder in ("notebooks", "results"):
         (tmp_path / folder).mkdir()
     (tmp_path / "pyproject.toml").touch()
+    return tmp_path
+
+
+def test_only_the_rows_of_the_plan_are_read(layout, capsys):
     runs = [deit_run("cpu", residual) for residual in ("diffusion", "light", "full")]
     for run in runs[1:]:
-        append(tmp_path / "results" / "deit.jsonl", make_row(run, "cpu", {"test_accuracy": 0.5}, 1.0, "cpu"))
+        append(layout / "results" / "deit.jsonl", make_row(run, "cpu", {"test_accuracy": 0.5}, 1.0, "cpu"))
     assert list(recorded(runs[:2], "kinds")["residual"]) == ["light"]
     assert capsys.readouterr().out == "1 of the 2 runs of kinds are recorded\n"
+
+
+def test_a_measure_by_rate_and_kind_is_missing_where_no_run_is_recorded(layout):
+    runs = [deit_run("cpu", kind, lr=lr) for lr in (2e-3, 1e-3) for kind in ("full", "diffusion")]
+    for run, score in zip(runs[:3], (0.5, 0.25, 0.125), strict=True):
+        append(layout / "results" / "deit.jsonl", make_row(run, "cpu", {"val_accuracy": score}, 1.0, "cpu"))
+    table = by_rate(runs, "val_accuracy")
+    assert list(table) == ["diffusion", "full"]
+    assert table["full"].to_dict() == {1e-3: 0.125, 2e-3: 0.5}
+    assert table["diffusion"].dropna().to_dict() == {2e-3: 0.25}
+    assert by_rate(runs, "other").isna().all(axis=None)

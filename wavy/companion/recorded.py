@@ -30,6 +30,20 @@ def recorded(runs: Sequence[BaseModel], plan: str = "the plan") -> pd.DataFrame:
     return rows
 
 
+def by_rate(runs: Sequence[BaseModel], measure: str, plan: str = "the search") -> pd.DataFrame:
+    """A measure at each learning rate, one column a residual kind in the book's order, NaN where no run is recorded.
+
+    Args:
+        runs: of one experiment, with fields ``lr`` and ``residual`` that tell them apart.
+        measure: a column of their rows.
+        plan: what to call them.
+    """
+    found = recorded(runs, plan).set_index("params_hash").reindex(columns=[measure])[measure]
+    keys = pd.MultiIndex.from_tuples([(run.lr, run.residual) for run in runs], names=["learning rate", "residual"])
+    table = pd.Series([found.get(results.run_hash(run)) for run in runs], keys, dtype=float).unstack()
+    return table.reindex(columns=[kind for kind in KINDS if kind in table])
+
+
 def mean_and_spread(values: pd.Series, decimals: int | None = None) -> str:
     """Mean ± standard deviation, where there is one, and in brackets the number of seeds; a dash where nothing is.
 

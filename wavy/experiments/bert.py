@@ -17,6 +17,7 @@ class BertStudy(Study):
     """The parameters of ``notebooks/bert``; ``None`` means what the scale says."""
 
     scales: ClassVar = SCALES
+    of_plan: ClassVar = PLANS
 
     scale: Literal["quick", "cpu", "gpu", "paper"] = Field("quick", description="how much to run")
     plan: Literal["kinds", "deep", "search", "longer"] = Field(
@@ -36,12 +37,6 @@ class BertStudy(Study):
         if self.plan == "longer" and self.scale not in LONGER:
             raise ValueError(f"plan: found longer at scale {self.scale}, allowed at {', '.join(LONGER)}")
         return self
-
-    def chosen(self, name: str) -> object:
-        """A parameter's value; where it is ``None``, that of the plan or of the scale."""
-        if getattr(self, name) is None and name in PLANS.get(self.plan, {}):
-            return PLANS[self.plan][name]
-        return super().chosen(name)
 
     def runs(self) -> list[BertRun]:
         """The runs of the study: seeds outermost, so that a stopped sweep leaves whole comparisons."""

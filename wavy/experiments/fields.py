@@ -26,14 +26,21 @@ def unique(values: tuple | None) -> tuple | None:
 
 
 class Study(BaseModel):
-    """Parameters of which ``None`` means what the scale says; a subclass has the field ``scale`` and its scales."""
+    """Parameters of which ``None`` means what the plan or else the scale says.
+
+    A subclass has the field ``scale`` and its scales; where some plan has values of its own, a field ``plan``, too.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     scales: ClassVar[dict[str, dict[str, object]]]
+    of_plan: ClassVar[dict[str, dict[str, object]]] = {}
 
     minutes: float | None = Field(None, ge=0, description="start no new run after this time; None for no limit")
 
     def chosen(self, name: str) -> object:
-        """A parameter's value, or that of the scale where it is ``None``."""
+        """A parameter's value; where it is ``None``, that of the plan or of the scale."""
         value = getattr(self, name)
-        return self.scales[self.scale][name] if value is None else value
+        if value is not None:
+            return value
+        own = self.of_plan.get(self.plan, {}) if self.of_plan else {}
+        return (self.scales[self.scale] | own)[name]

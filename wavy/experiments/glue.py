@@ -93,6 +93,7 @@ class GlueStudy(Study):
     """The parameters of a sweep over tasks and kinds; ``None`` means what the scale says."""
 
     scales: ClassVar = SCALES
+    of_plan: ClassVar = {"search": SEARCH}
 
     scale: Literal["quick", "cpu", "gpu", "paper"] = Field("quick", description="how much to run")
     plan: Literal["kinds", "search"] = Field("kinds", description="all runs, or diffusion at several learning rates")
@@ -102,12 +103,6 @@ class GlueStudy(Study):
     device: Literal["cpu", "cuda"] = Field("cpu", description="where to train")
 
     _once = field_validator("tasks", "residuals", "seeds")(unique)
-
-    def chosen(self, name: str) -> object:
-        """A parameter's value; where it is ``None``, that of the plan or of the scale."""
-        if getattr(self, name) is None and self.plan == "search" and name in SEARCH:
-            return SEARCH[name]
-        return super().chosen(name)
 
     def runs(self) -> list[GlueRun]:
         """The runs of the study: seeds outermost, then tasks, so that a stopped sweep leaves whole comparisons."""

@@ -40,6 +40,9 @@ SCALES = {
     "gpu": {"residuals": ALL, "depths": (12,), "seeds": (0,)},
     "paper": {"residuals": ALL, "depths": (12,), "seeds": (0, 1, 2, 3, 4)},
 }
+#: Learning rates of a search, as multiples of the scale's, and what it has in place of a scale's values.
+SEARCHED = (0.5, 1.0, 2.0)
+SEARCH = {"residuals": ("diffusion",), "depths": (12,), "seeds": (0,)}
 
 
 class Gpt2Run(LanguageRun):
@@ -53,8 +56,10 @@ class Gpt2Study(Study):
     """The parameters of ``notebooks/gpt2``; ``None`` means what the scale says."""
 
     scales: ClassVar = SCALES
+    of_plan: ClassVar = {"search": SEARCH}
 
     scale: Literal["quick", "cpu", "gpu", "paper"] = Field("quick", description="how much to run")
+    plan: Literal["kinds", "search"] = Field("kinds", description="all runs, or diffusion at several learning rates")
     residuals: tuple[Kind, ...] | None = Field(None, min_length=1, description="residual kinds")
     depths: tuple[Depth, ...] | None = Field(None, min_length=1, description="numbers of layers")
     seeds: tuple[Seed, ...] | None = Field(None, min_length=1, description="one run for each")
@@ -65,15 +70,18 @@ class Gpt2Study(Study):
 
     def runs(self) -> list[Gpt2Run]:
         """The runs of the study: seeds outermost, so that a stopped sweep leaves whole comparisons."""
-        own = {"steps": self.steps} if self.steps else {}
+        setting = Gpt2Run(**SETTINGS[self.scale])
+        own = {"steps": self.steps or setting.steps}
+        factors = SEARCHED if self.plan == "search" else (1.0,)
         return [
             Gpt2Run(
                 residual=kind,
                 theta_init=0.0 if kind in MIXED_KINDS else None,
                 seed=seed,
-                **(SETTINGS[self.scale] | {"depth": depth} | own),
+                **(SETTINGS[self.scale] | {"depth": depth, "lr": factor * setting.lr} | own),
             )
             for seed in self.chosen("seeds")
             for depth in self.chosen("depths")
             for kind in self.chosen("residuals")
+            for factor in factors
         ]
