@@ -86,6 +86,11 @@ def test_few_seeds_or_none_or_no_number_are_no_test():
     assert judged(rows([0.5] * 5, [0.6] * 5), metric="unknown")["seeds"] == 0
 
 
+def test_no_effect_is_relative_to_nothing():
+    with pytest.raises(ValueError, match=r"^gap: found a baseline of mean 0, allowed another for a relative effect$"):
+        judged(rows([-1.0, 1.0], [2.0, 3.0], "gap"), "diag-gap-full", "gap", relative=True)
+
+
 def test_means_and_relative_effects_are_those_of_the_seeds_that_are_compared():
     table = rows([1.0, 1.0, 1.1, 0.9, 1.0, 100.0], [0.8, 0.8, 0.9, 0.7, 0.8], "gap")
     found = judged(table, "diag-gap-full", "gap", relative=True)

@@ -160,6 +160,7 @@ WRONG = {
     "no params": {"params": {}},
     "a list": {"metrics": []},
     "a number that is none": {"metrics": {"test_accuracy": float("nan")}},
+    "the name of another run": {"params_hash": "0123456789ab"},
 }
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 from time import monotonic
 
 import nbformat
 import pytest
+import torch
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from pydantic import BaseModel, Field
 from typer.testing import CliRunner
@@ -68,6 +71,15 @@ def test_a_failing_cell_is_named_with_its_last_lines(wavy):
     assert len(result.stderr.splitlines()) < 12
 
 
+def test_a_killed_run_leaves_nothing_that_looks_like_a_result(tmp_path):
+    checkout(tmp_path, toy=[code("print(1)"), code("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)")])
+    command = [sys.executable, "-m", "wavy", "run", "toy"]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == -signal.SIGKILL
+    left = [path.name for path in (tmp_path / "_build" / "runs").glob("*.ipynb")]
+    assert left
+    assert all(name.startswith(".toy-") for name in left)
+
+
 @pytest.mark.parametrize("death", ["os._exit(3)", "os.kill(os.getpid(), 9)"])
 def test_a_killed_kernel_is_reported_in_seconds(wavy, death):
     result = wavy("run", "toy", toy=[code("print(1)"), code(f"import os\n{death}")])
@@ -120,6 +132,13 @@ def test_bad_input_is_refused_before_the_run_in_one_line(wavy, never_run, tmp_pa
     assert told in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert (tmp_path / "mine.ipynb").read_text() == "mine"
+
+
+def test_a_notebook_for_a_gpu_that_is_not_there_is_not_started(wavy, never_run, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    result = wavy("run", "toy", "-p", "device=cuda", toy=[code('device = "cpu"', "parameters")])
+    assert result.exit_code == 1
+    assert result.stderr == "wavy: device: found 'cuda', but torch sees no GPU here; allowed cpu\n"
 
 
 class Depth(BaseModel):

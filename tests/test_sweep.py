@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import joblib
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import wavy.sweep
@@ -113,10 +114,20 @@ def test_rows_of_a_model_without_depth_and_tau(tmp_path):
 
 def test_the_command_takes_a_process_for_each_physical_core(tmp_path, monkeypatch, wavy_command):
     taken = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(wavy.sweep, "sweep", lambda *args, jobs, **options: taken.append(jobs) or [])
     for options in ([], ["-p", "device=cuda"], ["--jobs", "3"]):
         assert wavy_command(*options, "--rows", tmp_path / "rows.jsonl").exit_code == 0
     assert taken == [joblib.cpu_count(only_physical_cores=True), 1, 3]
+
+
+def test_the_command_looks_for_the_gpu_before_the_first_run(tmp_path, traces, monkeypatch, wavy_command):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    result = wavy_command("-p", f"folder={traces}", "-p", "device=cuda", "--rows", tmp_path / "rows.jsonl")
+    assert result.exit_code == 1
+    assert result.stderr == "wavy: device: found 'cuda', but torch sees no GPU here; allowed cpu\n"
+    assert not started(traces)
+    assert not (tmp_path / "rows.jsonl").exists()
 
 
 def test_a_row_that_cannot_be_written_ends_the_sweep_at_once(tmp_path, traces, monkeypatch, wavy_command):

@@ -44,6 +44,7 @@ def sweep(
         from wavy.companion.parameters import check_parameters
         from wavy.experiments import EXPERIMENTS
         from wavy.sweep import sweep as run_sweep
+        from wavy.training.device import check_device
         from wavy.training.runners import RUNNERS
 
         if experiment not in RUNNERS:
@@ -52,6 +53,8 @@ def sweep(
             raise CompanionError(f"jobs: found {jobs}, allowed none with --cluster: its workers do the runs")
         defaults = EXPERIMENTS[experiment]().model_dump(mode="json")
         study = EXPERIMENTS[experiment](**check_parameters(experiment, defaults, p or []))
+        if not cluster:  # its workers may have what this machine lacks
+            check_device(study.device)
         path = rows or Layout.find().root / "results" / f"{experiment}.jsonl"
         cores = joblib.cpu_count(only_physical_cores=True) if study.device == "cpu" else 1
         runs = study.runs()

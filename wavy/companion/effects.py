@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from wavy.companion.evidence import paired_difference
+from wavy.companion.evidence import compared_seeds, paired_difference
 from wavy.companion.verdicts import judge_together
 
 #: What is told of each comparison.
@@ -58,6 +58,9 @@ def judge_effects(asked: Sequence[tuple[Sequence[Comparison], pd.DataFrame]], cl
             ``side`` and ``seed`` and those of the metrics; no side has a seed twice.
         claims: from :func:`wavy.companion.claims.load_claims`.
 
+    Raises:
+        ValueError: an effect is asked for relative to a baseline whose mean is 0.
+
     Returns:
         One row a comparison: claim, label, unit (points of the claim's own scale, or % of baseline); paper, the
         published effect; gain, whether that is to the better; effect with the ends low and high of its interval, NaN
@@ -81,11 +84,13 @@ def judge_effects(asked: Sequence[tuple[Sequence[Comparison], pd.DataFrame]], cl
 def _measured(comparison: Comparison, claim: pd.Series, rows: pd.DataFrame) -> dict[str, object]:
     sides = [_values(rows, side, comparison.metric) for side in (comparison.baseline, comparison.variant)]
     baseline, variant = (comparison.factor * values for values in sides)
-    compared = baseline.dropna().index.intersection(variant.dropna().index)
+    compared = compared_seeds(baseline, variant)
     means = baseline[compared].mean(), variant[compared].mean()
     paper = claim["variant"] - claim["baseline"]
     scale = 1.0
     if comparison.relative:
+        if means[0] == 0:
+            raise ValueError(f"{comparison.metric}: found a baseline of mean 0, allowed another for a relative effect")
         paper, scale = 100 * paper / claim["baseline"], 100 / means[0]
     evidence = paired_difference(scale * baseline, scale * variant)
     return {

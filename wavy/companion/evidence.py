@@ -35,6 +35,11 @@ class Evidence:
     variant_alone: int = 0
 
 
+def compared_seeds(baseline: pd.Series, variant: pd.Series) -> pd.Index:
+    """The seeds in which both sides have a value."""
+    return baseline.dropna().index.intersection(variant.dropna().index)
+
+
 def paired_difference(baseline: pd.Series, variant: pd.Series) -> Evidence:
     """Mean difference variant - baseline over the seeds that both have, with its interval.
 
@@ -53,7 +58,8 @@ def paired_difference(baseline: pd.Series, variant: pd.Series) -> Evidence:
             raise ValueError(f"{name}: found a seed twice, allowed one value a seed")
     common = baseline.index.intersection(variant.index)
     known = baseline[common].notna()
-    difference = (variant - baseline)[common].dropna()
+    compared = compared_seeds(baseline, variant)
+    difference = variant[compared] - baseline[compared]
     pairs = len(difference)
     missing = len(common) - pairs, int((known & variant[common].isna()).sum())
     mean = difference.mean() if pairs else math.nan

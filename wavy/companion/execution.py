@@ -50,6 +50,8 @@ def execute(
 ) -> NotebookNode:
     """Run ``source`` and return the executed notebook; it also lies at ``output``, after a failure as far as it came.
 
+    Until the run has ended it grows beside that place, so a run that is killed leaves nothing that looks like a result.
+
     Args:
         source: the notebook, as ``read_source`` gives it.
         output: the .ipynb file to write.
@@ -64,13 +66,14 @@ def execute(
         CompanionError: the kernel python3 belongs to another interpreter.
     """
     check_kernel()
-    draft = output.with_name(f".{output.stem}.source.ipynb")
+    draft, growing = (output.with_name(f".{output.stem}.{part}.ipynb") for part in ("source", "growing"))
+    growing.unlink(missing_ok=True)  # of a run that was killed
     write_atomically(draft, write_notebook(source))
     clock = Clock(len(code_cells(source)) + bool(parameters), timeout, progress)
     logging.getLogger("papermill").setLevel(logging.CRITICAL)  # what it would log is told by the exceptions
     try:
         return papermill.execute_notebook(
-            *(str(path.resolve()).replace("{", "{{").replace("}", "}}") for path in (draft, output)),
+            *(str(path.resolve()).replace("{", "{{").replace("}", "}}") for path in (draft, growing)),
             parameters=parameters,
             cwd=folder.resolve(),
             progress_bar=False,
@@ -92,6 +95,8 @@ def execute(
         raise RunError(f"{clock.place}: the time limit of {timeout:g} s for the notebook is up (--timeout)") from None
     finally:
         draft.unlink(missing_ok=True)
+        if growing.exists():
+            growing.replace(output)
 
 
 class Clock:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from wavy.companion.evidence import Evidence, paired_difference
+from wavy.companion.evidence import Evidence, compared_seeds, paired_difference
 from wavy.companion.verdicts import LEAST_SEEDS, judge_together
 
 
@@ -76,7 +76,7 @@ def _row(
     claim: pd.Series, sides: tuple[pd.Series, pd.Series], evidence: Evidence, p: float, word: str
 ) -> dict[str, object]:
     found = evidence.pairs >= LEAST_SEEDS
-    compared = sides[0].dropna().index.intersection(sides[1].dropna().index)
+    compared = compared_seeds(*sides)
     sides = tuple(side[compared] for side in sides)
     return {
         "setting": claim["setting"],

@@ -14,6 +14,7 @@ from wavy.companion.execution import execute
 from wavy.companion.parameters import check_parameters, read_parameters
 from wavy.companion.paths import CompanionError, Layout, locate
 from wavy.companion.source import read_source
+from wavy.training.device import check_device
 
 
 def run_notebook(notebook: str, settings: list[str], output: Path | None = None, timeout: float | None = None) -> Path:
@@ -34,6 +35,8 @@ def run_notebook(notebook: str, settings: list[str], output: Path | None = None,
     defaults = read_parameters(source)
     parameters = check_parameters(name, defaults, settings)
     values = {**defaults, **parameters}
+    if "device" in values:
+        check_device(values["device"])
     target = _target(layout, name, values, output)
     if timeout is None:
         timeout = TIME_LIMIT if values.get("scale", "quick") == "quick" else math.inf

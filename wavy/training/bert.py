@@ -14,7 +14,7 @@ from wavy.training.language import LanguageFit, Report, long_options, recipe_of,
 from wavy.training.loop import Setup
 from wavy.training.precision import seeded
 from wavy.training.pretraining import MaskedPredictor, PretrainingTask
-from wavy.training.weights import check_trains, keep_weights, load_weights, one_trainer
+from wavy.training.weights import DivergedError, has_diverged, keep_weights, load_weights, one_trainer
 
 log = logging.getLogger("wavy.training")
 
@@ -109,10 +109,12 @@ def pretrained_bert(run: BertRun, device: str = "cpu") -> MaskedPredictor:
     model = _new_bert(run)
     with one_trainer(run):
         if not load_weights(model, run):
-            check_trains(run)
+            if has_diverged(run):
+                raise DivergedError.of(run)
             log.warning("training a BERT %s: its weights are not in the cache", run)
             found = train_bert(run, device, **long_options(run))
             keep_weights(found, run)
-            check_trains(run, found)
+            if found.metrics["diverged"]:
+                raise DivergedError.of(run)
             model = found.model
     return model.to(device).eval()

@@ -7,6 +7,7 @@ from functools import lru_cache
 import torch
 
 from wavy.data.text.context_counts import context_counts, witten_bell
+from wavy.data.text.perplexity import perplexity
 from wavy.data.text.unigram import unigram_probabilities
 from wavy.experiments.bert_run import BertRun
 from wavy.training.corpora import run_documents, run_tokenizer
@@ -64,11 +65,11 @@ def guesses(run: BertRun, examples: MaskedPairs) -> dict[str, float]:
     )
     second = examples.pairs.next_sentence_label.double().mean().item()
     return {
-        "perplexity": _perplexity(unigrams[labels]),
-        "hidden_perplexity": _perplexity(unigrams[labels[hidden]]),
-        "hidden_place_perplexity": _perplexity(by_place[hidden]),
+        "perplexity": perplexity(unigrams[labels]),
+        "hidden_perplexity": perplexity(unigrams[labels[hidden]]),
+        "hidden_place_perplexity": perplexity(by_place[hidden]),
         "hidden_place_accuracy": (likeliest[place] == labels)[hidden].double().mean().item(),
-        "no_context_perplexity": _perplexity(best),
+        "no_context_perplexity": perplexity(best),
         "accuracy": (labels == unigrams.argmax()).double().mean().item(),
         "nsp_accuracy": max(second, 1 - second),
     }
@@ -77,7 +78,3 @@ def guesses(run: BertRun, examples: MaskedPairs) -> dict[str, float]:
 def _places(pairs: SentencePairs) -> torch.Tensor:
     """Where each token stands, (n, L): its place and which of the two spans it is in, as one number."""
     return 2 * torch.arange(pairs.input_ids.shape[1]) + pairs.token_type_ids
-
-
-def _perplexity(probabilities: torch.Tensor) -> float:
-    return probabilities.log().mean().neg().exp().item()

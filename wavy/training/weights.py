@@ -39,6 +39,11 @@ def weights_file(run: LanguageRun) -> Path:
 class DivergedError(ValueError):
     """What should start from a run's weights cannot, since the run diverges."""
 
+    @classmethod
+    def of(cls, run: LanguageRun) -> DivergedError:
+        """The error for this run."""
+        return cls(f"weights: found a run that diverges ({run_hash(run)}), allowed one that trains")
+
 
 def keep_weights(found: LanguageFit, run: LanguageRun) -> None:
     """Keep the weights of a run that has been trained, or a mark that it diverged.
@@ -57,10 +62,9 @@ def keep_weights(found: LanguageFit, run: LanguageRun) -> None:
         log.warning("cache: %s could not be stored (%s)", weights_file(run), type(error).__name__)
 
 
-def check_trains(run: LanguageRun, found: LanguageFit | None = None) -> None:
-    """Raise DivergedError for a run that has diverged, now or by the mark of an earlier time."""
-    if found.metrics["diverged"] if found else _mark(run).exists():
-        raise DivergedError(f"weights: found a run that diverges ({run_hash(run)}), allowed one that trains")
+def has_diverged(run: LanguageRun) -> bool:
+    """Whether a run is known to diverge, by the mark of an earlier time."""
+    return _mark(run).exists()
 
 
 def _mark(run: LanguageRun) -> Path:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from wavy import rowfile
+from wavy.companion.recorded_runs import run_of
 
 
 def standing(results: Path, experiments: Collection[str]) -> dict[str, list[rowfile.Row]]:
@@ -75,6 +76,7 @@ def _row(place: str, name: str, line: bytes) -> rowfile.Row:
     try:
         row = json.loads(line)
         rowfile.encode(row)
+        run_of(row)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{place}, allowed rows alone ({error})") from None
     if f"{row['experiment']}.jsonl" != name:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from wavy.data.text.context_counts import context_counts, witten_bell
+from wavy.data.text.perplexity import perplexity
 from wavy.data.text.unigram import unigram_probabilities
 
 
@@ -26,4 +27,4 @@ def bigram_perplexity(
     predicted = ~torch.isin(second, special)
     pairs = context_counts(first[predicted], second[predicted], vocab_size, vocab_size)
     unigrams = unigram_probabilities(train, vocab_size, special_ids)
-    return float(witten_bell(pairs, before, asked, unigrams).log().mean().neg().exp())
+    return perplexity(witten_bell(pairs, before, asked, unigrams))

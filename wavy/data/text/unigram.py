@@ -5,6 +5,8 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from wavy.data.text.perplexity import perplexity
+
 
 def unigram_probabilities(train: Tensor, vocab_size: int, special_ids: Iterable[int] = ()) -> Tensor:
     """Return the frequencies of tokens in a training split, (V,), zero for special tokens.
@@ -45,8 +47,7 @@ def unigram_perplexity(train: Tensor, split: Tensor, vocab_size: int, special_id
     asked = _ordinary("split", split, special, vocab_size)
     if not len(asked):
         raise ValueError("split: found no token that is not special, allowed one or more")
-    probabilities = unigram_probabilities(train, vocab_size, special_ids)
-    return float((-probabilities[asked].log().mean()).exp())
+    return perplexity(unigram_probabilities(train, vocab_size, special_ids)[asked])
 
 
 def _ordinary(name: str, ids: Tensor, special: Tensor, vocab_size: int) -> Tensor:
