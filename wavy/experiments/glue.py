@@ -31,7 +31,7 @@ SCALES = {
     "paper": {"tasks": NINE, "residuals": CLAIMED, "seeds": (0, 1, 2, 3, 4)},
 }
 #: Learning rates among which the held-out part of one task chooses, on diffusion alone.
-SEARCHED = (1e-4, 3e-4, 1e-3)
+SEARCHED = (1e-4, 3e-4, 1e-3, 3e-3)
 #: What the search has in place of a scale's values.
 SEARCH = {"tasks": ("sst2",), "residuals": ("diffusion",), "seeds": (0,)}
 
