@@ -34,7 +34,7 @@ test: $(INSTALLED)
 
 # What only the built pages can show: addresses, offline use, launch buttons.
 check-book: $(INSTALLED)
-	$(BIN)/python -m pytest -m book
+	$(PYTEST) -m book
 
 # The only thing that rewrites the committed notebooks: look at the diff before you commit it.
 reference: $(INSTALLED)

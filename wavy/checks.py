@@ -34,20 +34,21 @@ def check_divisor(name: str, value: object, whole_name: str, whole: int) -> None
     Raises:
         ValueError: ``value`` is not a whole number >= 1, or does not divide ``whole``.
     """
-    check_width(name, value)
+    check_whole(name, value)
     if whole % value:
         raise ValueError(f"{name}: found {value}, allowed a divisor of {whole_name} = {whole}")
 
 
-def check_width(name: str, value: object) -> None:
-    """Check that ``value`` can be a number of channels.
+def check_whole(name: str, value: object, least: int = 1) -> None:
+    """Check that ``value`` is a whole number that is large enough, such as a number of channels.
 
     Args:
         name: of the argument, for the message.
         value: what was given.
+        least: the smallest that is allowed.
 
     Raises:
-        ValueError: ``value`` is not a whole number >= 1.
+        ValueError: ``value`` is not a whole number >= ``least``.
     """
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}: found {value!r}, allowed a whole number >= 1")
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name}: found {value!r}, allowed a whole number >= {least}")

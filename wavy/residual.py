@@ -7,7 +7,7 @@ from numbers import Real
 import torch
 from torch import Tensor, nn
 
-from wavy.checks import check_choice, check_width
+from wavy.checks import check_choice, check_whole
 from wavy.dynamics import KINDS, MIXED_KINDS, diffusion_step, wave_step
 
 #: ``euler`` is equation (D) as printed; ``stock`` is (D) / (1 - tau), the host model's own residual at tau = 1/2.
@@ -142,7 +142,7 @@ def check_residual(dim: int, kind: str, tau: float, theta_init: float, form: str
     """
     check_choice("kind", kind, KINDS)
     check_choice("form", form, FORMS)
-    check_width("dim", dim)
+    check_whole("dim", dim)
     check_step(tau, form)
     if not _is_number(theta_init) or not abs(theta_init) < float("inf"):
         raise ValueError(f"theta_init: found {theta_init!r}, allowed a finite number")

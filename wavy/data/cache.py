@@ -34,13 +34,18 @@ def folder_from_env(variable: str) -> Path | None:
 
 
 @contextlib.contextmanager
-def one_at_a_time(root: Path) -> Iterator[None]:
-    """Let one process at a time fill the cache; the rest wait and then find it filled."""
-    lock = FileLock(root / ".lock", timeout=LOCK_SECONDS)
+def one_at_a_time(lock_file: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+    """Let one process at a time fill a part of the cache; the rest wait and then find it filled.
+
+    Args:
+        lock_file: names the part.
+        seconds: how long they wait, at most; negative for as long as it takes.
+    """
+    lock = FileLock(lock_file, timeout=seconds)
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        lock_file.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
-    except (OSError, Timeout) as error:  # a lock only saves double work: storing is atomic
+    except (OSError, NotImplementedError, Timeout) as error:  # a lock only saves double work: storing is atomic
         log.warning("cache: no lock (%s)", type(error).__name__)
     try:
         yield

@@ -47,7 +47,7 @@ def read_files(
         search.ask(Folder("$WAVY_DATA", data_root))
     search.ask(cached)
     if not search.complete():
-        with one_at_a_time(cache_root):
+        with one_at_a_time(cache_root / ".lock"):
             search.ask(cached)  # another process may have filled it while this one waited
             for source in sources:
                 for path in search.ask(source):

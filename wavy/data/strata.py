@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavy.checks import check_width
+from wavy.checks import check_whole
 
 
 def stratified_order(labels: np.ndarray, seed: int) -> np.ndarray:
@@ -35,7 +35,7 @@ def check_count(count: int, available: int) -> None:
     Raises:
         ValueError: ``count`` is not a whole number from 1 to ``available``.
     """
-    check_width("count", count)
+    check_whole("count", count)
     if count > available:
         raise ValueError(f"count: found {count}, allowed 1 to {available}, the number of examples")
 

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor
 
-from wavy.checks import check_width
+from wavy.checks import check_whole
 from wavy.dynamics import mixed_step, mode_factors, monic_roots
 
 #: The product with a symmetric (N, N) matrix in double precision, from (N, k) to (N, k).
@@ -114,7 +114,7 @@ def signal_ratio(
     Raises:
         ValueError: see :func:`wavy.dynamics.mode_factors`; a depth below 1.
     """
-    check_width("depth", depth)
+    check_whole("depth", depth)
     dominant = mode_factors(1 - spectrum.dominant, tau, kind, lam)[0].abs()
     factors = mode_factors(1 - spectrum.values, tau, kind, lam)[:, 0].abs()
     if layer_norm and kind in ("light", "mix_light"):

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from wavy.checks import check_choice, check_width
+from wavy.checks import check_choice, check_whole
 from wavy.dynamics import KINDS
 from wavy.hosts.affine_attention import affine_simple_attention
 from wavy.hosts.attention import KERNELS, simple_attention
@@ -159,7 +159,7 @@ class DIFFormer(nn.Module):
     ) -> None:
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "heads"):
-            check_width(name, locals()[name])
+            check_whole(name, locals()[name])
         check_choice("residual", residual, KINDS)
         check_choice("kernel", kernel, KERNELS)
         check_choice("operator", operator, OPERATORS)

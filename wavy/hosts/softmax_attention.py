@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from wavy.checks import check_divisor, check_width
+from wavy.checks import check_divisor, check_whole
 
 
 class SoftmaxAttention(nn.Module):
@@ -34,7 +34,7 @@ class SoftmaxAttention(nn.Module):
 
     def __init__(self, dim: int, heads: int = 1, use_value: bool = True) -> None:
         super().__init__()
-        check_width("dim", dim)
+        check_whole("dim", dim)
         check_divisor("heads", heads, "dim", dim)
         self.heads = heads
         self.query = nn.Linear(dim, dim)

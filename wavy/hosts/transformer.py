@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from wavy.checks import check_choice, check_width
+from wavy.checks import check_choice, check_whole
 from wavy.dynamics import KINDS
 from wavy.hosts.conversion import ResidualOptions, converter
 from wavy.hosts.softmax_attention import SoftmaxAttention
@@ -106,7 +106,7 @@ class Transformer(nn.Module):
     ) -> None:
         super().__init__()
         for name in ("in_channels", "num_tokens", "dim", "out_channels", "num_layers"):
-            check_width(name, locals()[name])
+            check_whole(name, locals()[name])
         self.embed = nn.Linear(in_channels, dim)
         self.position = nn.Parameter(torch.randn(num_tokens, dim))
         self.start = nn.Identity()

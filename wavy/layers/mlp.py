@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from wavy.checks import check_choice, check_width
+from wavy.checks import check_choice, check_whole
 from wavy.layers.activations import ACTIVATIONS
 from wavy.layers.dropout import JointDropout
 from wavy.layers.mlp_function import mlp_pair
@@ -35,8 +35,8 @@ class JointMLP(nn.Module):
 
     def __init__(self, dim: int, hidden_dim: int, activation: str = "gelu", dropout: float = 0.0) -> None:
         super().__init__()
-        check_width("dim", dim)
-        check_width("hidden_dim", hidden_dim)
+        check_whole("dim", dim)
+        check_whole("hidden_dim", hidden_dim)
         check_choice("activation", activation, ACTIVATIONS)
         self.activation = activation
         self.fc1 = nn.Linear(dim, hidden_dim)

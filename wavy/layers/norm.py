@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from wavy.checks import check_width
+from wavy.checks import check_whole
 from wavy.layers.norm_function import norm_pair
 from wavy.layers.pair import Pair, check_pair
 
@@ -36,7 +36,7 @@ class JointLayerNorm(nn.LayerNorm):
     """
 
     def __init__(self, dim: int, eps: float = 1e-5, exact: bool = False) -> None:
-        check_width("dim", dim)
+        check_whole("dim", dim)
         super().__init__(dim, eps=eps)
         self.exact = exact
 

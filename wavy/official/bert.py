@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from wavy.checks import check_choice, check_divisor, check_width
+from wavy.checks import check_choice, check_divisor, check_whole
 from wavy.official.joint import JointLN, joint_mlp
 from wavy.official.ranges import check_positive
 
@@ -199,8 +199,8 @@ def build(
     Source: published code of Wavy Transformer.
     """
     for name in ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size", "max_position_embeddings"):
-        check_width(name, locals()[name])
-    check_width("num_labels", num_labels)
+        check_whole(name, locals()[name])
+    check_whole("num_labels", num_labels)
     check_choice("residual_type", residual_type, RESIDUAL_TYPES)
     check_positive("tau", tau)
     check_divisor("num_attention_heads", num_attention_heads, "hidden_size", hidden_size)

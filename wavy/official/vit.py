@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from wavy.checks import check_choice, check_divisor, check_width
+from wavy.checks import check_choice, check_divisor, check_whole
 from wavy.hosts.scales import allowed_mean, rescale
 from wavy.official.joint import JointLN, joint_mlp
 
@@ -136,7 +136,7 @@ def build(
     """
     check_choice("residual_type", residual_type, RESIDUAL_TYPES)
     for name in ("img_size", "num_classes", "embed_dim", "depth"):
-        check_width(name, locals()[name])
+        check_whole(name, locals()[name])
     check_divisor("patch_size", patch_size, "img_size", img_size)
     return PublishedViT(
         img_size,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import to_torch_csr_tensor
 
-from wavy.checks import check_width
+from wavy.checks import check_whole
 from wavy.hosts.propagation import check_graph, no_beta_warning
 from wavy.remedies.embedding import Embedding
 
@@ -85,7 +85,7 @@ class GraphModel(nn.Module):
     ) -> None:
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers"):
-            check_width(name, locals()[name])
+            check_whole(name, locals()[name])
         self.embedding = Embedding(in_channels, hidden_channels, dropout)
         self.build(hidden_channels, num_layers, dropout)
         self.readout = nn.Linear(hidden_channels, out_channels)

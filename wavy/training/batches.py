@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch_geometric.data import Data
 
-from wavy.checks import check_width
+from wavy.checks import check_whole
 
 
 def induced_batches(data: Data, size: int) -> Iterator[Data]:
@@ -25,7 +25,7 @@ def induced_batches(data: Data, size: int) -> Iterator[Data]:
     Yields:
         Data with x, edge_index, y and train_mask of a share, its nodes in random order.
     """
-    check_width("size", size)
+    check_whole("size", size)
     order = torch.randperm(data.num_nodes, device=data.y.device)
     shares = order.split(size)
     place = torch.empty_like(order)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from wavy.checks import check_width
+from wavy.checks import check_whole
 from wavy.data.images.image_data import ImageData
 from wavy.extras import require
 from wavy.training.augment import Augmentation, Changes, evaluation_changes, training_changes
@@ -100,7 +100,7 @@ def evaluation_examples(data: ImageData, recipe: Augmentation, size: int | None 
 
 def _size(data: ImageData, size: int | None) -> int:
     if size is not None:
-        check_width("size", size)
+        check_whole("size", size)
         return size
     height, width, _ = data.images[0].shape
     if height != width:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from wavy.checks import check_width
+from wavy.checks import check_whole
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -63,7 +63,7 @@ def sentence_pairs(
     Raises:
         ValueError: Fewer than two documents with text, or a length below 5.
     """
-    check_width("length", length)
+    check_whole("length", length)
     if length < 5:
         raise ValueError(f"length: found {length}, allowed 5 or more with [CLS] and two [SEP]")
     encoded = [tokens for tokens in (_encode(document, tokenizer) for document in documents) if tokens]

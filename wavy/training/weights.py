@@ -11,15 +11,13 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import torch
-from filelock import FileLock
 from torch import nn
 
-from wavy.data.cache import cache_folder
+from wavy.data.cache import cache_folder, one_at_a_time
 from wavy.experiments.language_run import LanguageRun
 from wavy.results import run_hash
 from wavy.training.corpora import run_tokenizer
@@ -135,17 +133,6 @@ def _check_finite(model: nn.Module) -> None:
             raise ValueError(f"{name}: found a number that is not finite, allowed finite ones")
 
 
-@contextmanager
-def one_trainer(run: LanguageRun) -> Iterator[None]:
+def one_trainer(run: LanguageRun) -> AbstractContextManager[None]:
     """Let one process at a time train a run; the others wait, as long as it takes, and then find its weights."""
-    file = weights_file(run)
-    lock = FileLock(file.with_suffix(".lock"))
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except (OSError, NotImplementedError) as error:  # a lock only saves double work: weights are written whole
-        log.warning("cache: no lock (%s)", type(error).__name__)
-    try:
-        yield
-    finally:
-        lock.release()
+    return one_at_a_time(weights_file(run).with_suffix(".lock"), seconds=-1)

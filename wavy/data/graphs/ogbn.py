@@ -79,7 +79,7 @@ def _places(name: str, facts: Mapping[str, str], reasons: list[str]) -> Iterator
     else:
         reasons.append("cache: not there")
     try:
-        with one_at_a_time(cache_folder()):
+        with one_at_a_time(cache_folder() / ".lock"):
             if in_cache or not cached.is_dir():  # else another process has filled it while this one waited
                 _fetch(facts, cached)
     except (DataUnavailable, zipfile.BadZipFile, OSError) as error:

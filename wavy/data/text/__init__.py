@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable
 
-from wavy.checks import check_choice, check_width
+from wavy.checks import check_choice, check_whole
 from wavy.data.text import docstrings, enwiki, gutenberg, upstream, wikitext
 from wavy.data.text.corpus import SPLITS, Corpus
 from wavy.data.text.splits import limited, split_of, without_repeats
@@ -59,7 +59,7 @@ def load_text(name: str, split: str = "train", limit: int | None = None) -> Corp
     check_choice("name", name, NAMES)
     check_choice("split", split, SPLITS)
     if limit is not None:
-        check_width("limit", limit)
+        check_whole("limit", limit)
     if name in STREAMED:
         if limit is not None:
             raise ValueError(f"limit: found {limit}, allowed None for the streamed text {name}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from wavy.checks import check_choice, check_width
+from wavy.checks import check_choice, check_whole
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -93,7 +93,7 @@ def _cut(
     encoded: Iterable[list[int]], tokenizer: PreTrainedTokenizerBase, length: int, packing: str
 ) -> Iterator[list[int]]:
     check_choice("packing", packing, PACKINGS)
-    check_width("length", length)
+    check_whole("length", length)
     if packing == "document":
         return _cut_documents(encoded, _ids(tokenizer, "cls_token", "sep_token"), length)
     end = "eos_token" if tokenizer.eos_token_id is not None else "sep_token"

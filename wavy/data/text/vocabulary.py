@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from wavy.checks import check_width
+from wavy.checks import check_whole
 from wavy.data.extras import require
 from wavy.data.hub import HubFiles
 from wavy.data.lookup import read_files
@@ -43,7 +43,7 @@ def wordpiece(corpus: Iterable[str] | None = None, vocab_size: int = BERT_SIZE) 
             for the special tokens and the characters of the corpus; or an empty corpus.
         DataUnavailable: BERT's vocabulary could not be had, or the package ``transformers`` is missing.
     """
-    check_width("vocab_size", vocab_size)
+    check_whole("vocab_size", vocab_size)
     if corpus is None and vocab_size != BERT_SIZE:
         raise ValueError(f"vocab_size: found {vocab_size}, allowed {BERT_SIZE} without a corpus")
     tokenizer_class = require("transformers", "hosts").BertTokenizerFast

@@ -6,8 +6,10 @@ Checkpoints hold them as JSON, and seeds are derived from their digits.
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
+
+from wavy.checks import check_whole
 
 
 def store_whole(options: Any, name: str, least: int) -> None:
@@ -17,8 +19,7 @@ def store_whole(options: Any, name: str, least: int) -> None:
         ValueError: it is no whole number, or smaller than ``least``.
     """
     value = getattr(options, name)
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name}: found {value!r}, allowed a whole number >= {least}")
+    check_whole(name, value, least)
     object.__setattr__(options, name, int(value))
 
 
