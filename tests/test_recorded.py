@@ -23,7 +23,16 @@ ROWS = pd.DataFrame(
 
 @pytest.mark.parametrize(
     ("values", "shown"),
-    [([1.0, 3.0], "2 ± 1.41 (2)"), ([270.8041], "270.8 (1)"), ([NAN, 5.0], "5 (1)"), ([NAN], "–"), ([], "–")],
+    [
+        ([1.0, 3.0], "2 ± 1.41 (2)"),
+        ([270.8041], "270.8 (1)"),
+        ([NAN, 5.0], "5 (1)"),
+        ([NAN], "–"),
+        ([], "–"),
+        ([481_216.0, 481_216.0], "481,216 (2)"),
+        ([20_000.0, 20_004.0], "20,002 ± 3 (2)"),
+        ([2.0, 2.0, NAN], "2 (2)"),
+    ],
 )
 def test_a_cell_has_mean_spread_and_number_of_seeds(values, shown):
     assert mean_and_spread(pd.Series(values, dtype=float)) == shown

@@ -12,6 +12,9 @@ from wavy.companion.figures import LABELS
 from wavy.companion.paths import Layout
 from wavy.dynamics import KINDS
 
+#: From here on a number is written in full, with commas.
+LARGE = 10_000
+
 
 def recorded(runs: Sequence[BaseModel], plan: str = "the plan") -> pd.DataFrame:
     """The recorded rows of planned runs of one experiment, as a table; says how many there are.
@@ -45,17 +48,20 @@ def by_rate(runs: Sequence[BaseModel], measure: str, plan: str = "the search") -
 
 
 def mean_and_spread(values: pd.Series, decimals: int | None = None) -> str:
-    """Mean ± standard deviation, where there is one, and in brackets the number of seeds; a dash where nothing is.
+    """Mean ± standard deviation, where values differ, and in brackets the number of seeds; a dash where nothing is.
 
     Args:
         values: one a seed; missing ones do not count.
-        decimals: of mean and deviation; ``None`` gives them four and three significant digits.
+        decimals: of mean and deviation; ``None`` gives them four and three significant digits, or from :data:`LARGE`
+            on none after the point.
     """
     values = values.dropna()
     if values.empty:
         return "–"
     mean, deviation = (".4g", ".3g") if decimals is None else (f".{decimals}f",) * 2
-    spread = f" ± {values.std(ddof=1):{deviation}}" if len(values) > 1 else ""
+    if decimals is None and abs(values.mean()) >= LARGE:
+        mean = deviation = ",.0f"
+    spread = f" ± {values.std(ddof=1):{deviation}}" if values.nunique() > 1 else ""
     return f"{values.mean():{mean}}{spread} ({len(values)})"
 
 

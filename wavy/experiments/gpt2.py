@@ -41,7 +41,7 @@ SCALES = {
     "paper": {"residuals": ALL, "depths": (12,), "seeds": (0, 1, 2, 3, 4)},
 }
 #: Learning rates of a search, as multiples of the scale's, and what it has in place of a scale's values.
-SEARCHED = (0.5, 1.0, 2.0)
+SEARCHED = (0.5, 1.0, 2.0, 4.0)
 SEARCH = {"residuals": ("diffusion",), "depths": (12,), "seeds": (0,)}
 
 
