@@ -20,8 +20,8 @@ SETTINGS = {
         "precision": "float64", "evaluated": 200,
     },
     "cpu": {
-        "vocab_size": 1024, "dim": 64, "heads": 2, "mlp_dim": 256, "batch_size": 16, "steps": 3000, "dropout": 0.0,
-        "init_std": 0.07,
+        "vocab_size": 1024, "dim": 64, "heads": 2, "mlp_dim": 256, "batch_size": 16, "steps": 3000, "lr": 4e-3,
+        "dropout": 0.0, "init_std": 0.07,
     },
     "gpu": {
         "dim": 256, "mlp_dim": 1024, "length": 128, "batch_size": 128, "init_std": 0.035, "precision": "bf16",
@@ -41,7 +41,7 @@ SCALES = {
     "paper": {"residuals": ALL, "depths": (12,), "seeds": (0, 1, 2, 3, 4)},
 }
 #: Learning rates of a search, as multiples of the scale's, and what it has in place of a scale's values.
-SEARCHED = (0.5, 1.0, 2.0, 4.0)
+SEARCHED = (0.125, 0.25, 0.5, 1.0, 2.0)
 SEARCH = {"residuals": ("diffusion",), "depths": (12,), "seeds": (0,)}
 
 
