@@ -60,3 +60,13 @@ def test_shape_and_type_are_those_of_the_attention():
     assert (spectral_gap(a).shape, spectral_gap(a).dtype) == ((2, 3), torch.float32)
     assert spectral_gap(a.double()).dtype == torch.float64
     assert spectral_gap(a[:0]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("n", [2, 9, 64])
+def test_causal_attention_has_its_diagonal_as_eigenvalues(n):
+    # A general solver is off by a hundredth here: the modes are nearly parallel.
+    scores = torch.randn(3, n, n, generator=torch.Generator().manual_seed(n))
+    a = scores.masked_fill(torch.ones(n, n).triu(1).bool(), -torch.inf).softmax(dim=-1)
+    assert torch.equal(spectral_gap(a), 1 - a.diagonal(dim1=1, dim2=2)[:, 1:].amax(dim=1))
+    assert (wave_growth(a.double(), 0.5) - 1).abs().max() < EXACT
+    assert spectral_gap(torch.eye(n)).item() == 0

@@ -14,7 +14,7 @@ from scipy import stats
 
 from conftest import SHARED
 from wavy.companion.claims import load_claims
-from wavy.companion.evidence import Evidence, holm, paired_difference, shortfall
+from wavy.companion.evidence import Evidence, holm, paired_difference, prediction_half_width, shortfall
 from wavy.companion.judged_rows import judge, judge_settings
 from wavy.companion.verdicts import (
     DOES_NOT_HOLD,
@@ -107,11 +107,27 @@ def test_claims_judged_together_are_corrected_in_both_tests():
     cases = [("up", 10.0, replace(small, mean=1.95)), ("up", 10.0, Evidence(9.0, 2.0, 16.0, 5, 0.03))]
     assert [verdict(*case) for case in cases] == [DOES_NOT_HOLD, HOLDS]
     few = ("up", 10.0, Evidence(9.0, 2.0, 16.0, 4, 0.001))
-    assert judge_together([cases[0], few])[1] == [DOES_NOT_HOLD, NOT_TESTED]
+    assert judge_together(cases[:1])[1] == [DOES_NOT_HOLD]
+    assert judge_together([cases[0], few])[1] == [INCONCLUSIVE, NOT_TESTED]
     p, words = judge_together([*cases, few])
     assert words == [INCONCLUSIVE, INCONCLUSIVE, NOT_TESTED]
-    assert p[:2] == pytest.approx([0.5, 0.06])
+    assert p[:2] == pytest.approx([1.0, 0.09])
     assert math.isnan(p[2])
+
+
+def test_without_a_published_number_there_is_no_second_test_to_correct_for():
+    small, unsized = (
+        ("up", 10.0, Evidence(1.95, -1.0, 4.9, 5, 0.5)),
+        ("up", math.nan, Evidence(9.0, 2.0, 16.0, 5, 0.03)),
+    )
+    assert judge_together([small, unsized])[1] == [DOES_NOT_HOLD, INCONCLUSIVE]
+
+
+def test_one_more_value_lies_in_the_prediction_interval_nineteen_times_in_twenty():
+    draws = np.random.default_rng(0).normal(3.0, 2.0, (4000, 6))
+    inside = [abs(row[5] - row[:5].mean()) < prediction_half_width(pd.Series(row[:5])) for row in draws]
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.01)
+    assert math.isnan(prediction_half_width(pd.Series([1.0])))
 
 
 def test_differences_without_spread_are_sure_or_nothing():
@@ -127,6 +143,20 @@ def test_holm_corrects_as_its_steps_say():
     assert found.dropna().tolist() == pytest.approx([0.06, 0.04, 0.4, 0.06])
     assert math.isnan(found[1])
     assert holm(pd.Series([0.9, 0.8])).tolist() == [1, 1]
+    # Of five tests, one without a value yet: times 5, 4, 3, 2.
+    assert holm(pd.Series([0.03, math.nan, 0.01, 0.4, 0.02]), 5).dropna().tolist() == pytest.approx(
+        [0.09, 0.05, 0.8, 0.08]
+    )
+    with pytest.raises(ValueError, match="tests: found 1, allowed 2 or more, the number of p-values"):
+        holm(pd.Series([0.9, 0.8]), 1)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=8), st.data())
+def test_a_later_p_value_lowers_those_of_the_others_or_leaves_them(values, data):
+    late = data.draw(st.integers(0, len(values) - 1))
+    p = pd.Series(values)
+    before, after = holm(p.drop(late), len(p)), holm(p, len(p)).drop(late)
+    assert (after <= before + 1e-12).all()
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))

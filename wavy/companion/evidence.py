@@ -90,17 +90,38 @@ def shortfall(evidence: Evidence, direction: str, size: float) -> float:
     return float(2 * stats.t.sf(missing / error, evidence.pairs - 1)) if error > 0 else 0.0
 
 
-def holm(p: pd.Series) -> pd.Series:
+def prediction_half_width(values: pd.Series) -> float:
+    """Half of the interval around a mean in which one more value would lie, at 95 %; NaN of fewer than two values.
+
+    ``t s sqrt(1 + 1/n)`` with the deviation s of n values and Student's t, as for normal values.
+    """
+    n = len(values)
+    return (
+        float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * values.std(ddof=1) * math.sqrt(1 + 1 / n))
+        if n > 1
+        else math.nan
+    )
+
+
+def holm(p: pd.Series, tests: int | None = None) -> pd.Series:
     """P-values corrected for being looked at together, by Holm's step-down method; NaN is no test and stays NaN.
 
+    Args:
+        p: one value a test.
+        tests: how many there are in all; those without a value are taken to be the largest, so that a value which
+            comes later can only lower what is returned for the others. ``None`` counts those with a value.
+
     Raises:
-        ValueError: two p-values have the same label.
+        ValueError: two p-values have the same label, or there are more than ``tests``.
 
     Source: Holm, A simple sequentially rejective multiple test procedure (1979).
     """
     if not p.index.is_unique:
         raise ValueError("p: found a label twice, allowed one p-value a label")
     ordered = p.dropna().sort_values(kind="stable")
-    factors = np.arange(len(ordered), 0, -1)
+    tests = len(ordered) if tests is None else tests
+    if tests < len(ordered):
+        raise ValueError(f"tests: found {tests}, allowed {len(ordered)} or more, the number of p-values")
+    factors = tests - np.arange(len(ordered))
     corrected = (ordered * factors).cummax().clip(upper=1)
     return corrected.reindex(p.index)

@@ -10,6 +10,8 @@ import pandas as pd
 from wavy.companion.evidence import Evidence, compared_seeds, paired_difference
 from wavy.companion.verdicts import LEAST_SEEDS, judge_together
 
+COLUMNS = ("setting", "verdict", "paper", "here", "difference", "p", "seeds", "diverged")
+
 
 def judge(claims: pd.DataFrame, rows: pd.DataFrame, metric: str, factor: float = 1.0) -> pd.DataFrame:
     """Judge claims by results rows.
@@ -43,10 +45,14 @@ def judge_settings(claim: pd.DataFrame, rows: pd.DataFrame, metric: str, factor:
         As :func:`judge`, one row for each setting that has enough seeds; p is corrected for all of them.
     """
     ((name, only),) = claim.iterrows()
-    settings = dict(iter(rows.groupby("setting", sort=False)))
+    groups = rows.groupby("setting", sort=False)
+    settings = {
+        setting: own
+        for setting, own in groups
+        if len(compared_seeds(*_sides(only, own, metric, factor))) >= LEAST_SEEDS
+    }
     found = _judge([(only, own) for own in settings.values()], metric, factor)
-    table = _table(found, pd.Index(settings, name=name)).drop(columns="setting")
-    return table[table["seeds"] >= LEAST_SEEDS]
+    return _table(found, pd.Index(settings, name=name)).drop(columns="setting")
 
 
 def _judge(cases: Sequence[tuple[pd.Series, pd.DataFrame]], metric: str, factor: float) -> list[dict[str, object]]:
@@ -62,7 +68,7 @@ def _judge(cases: Sequence[tuple[pd.Series, pd.DataFrame]], metric: str, factor:
 
 
 def _table(found: list[dict[str, object]], index: pd.Index) -> pd.DataFrame:
-    table = pd.DataFrame(found, index=index)
+    table = pd.DataFrame(found, index=index, columns=COLUMNS)
     return table if table["diverged"].any() else table.drop(columns="diverged")
 
 

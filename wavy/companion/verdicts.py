@@ -4,7 +4,8 @@ A claim says that a variant differs from a baseline in one direction. Our eviden
 difference between two runs that share the seed and the split, with its 95 % interval (Student's t) and the p-value of
 the paired t-test. A second t-test asks whether the effect is smaller than half of the claimed size. Where several
 claims are judged together, the p-values of each test are corrected by Holm's method, since one of many comparisons
-comes out by chance. The first of these that applies is the verdict:
+comes out by chance. All count of which a pair of runs is recorded, also with too few seeds: so their later runs cannot
+undo a verdict of another. The first of these that applies is the verdict:
 
 - *not tested at this scale*: fewer than five seeds with a result of both runs;
 - *holds*: the whole interval lies on the claimed side of zero, and the corrected p-value is below 0.05; but
@@ -39,7 +40,7 @@ COUNTED = {"holds": HOLDS, "fails": DOES_NOT_HOLD, "open": INCONCLUSIVE, "untest
 
 
 def judge_together(cases: Sequence[tuple[str, float, Evidence]]) -> tuple[list[float], list[str]]:
-    """Judge claims by the rule above, corrected for all of them that have enough seeds.
+    """Judge claims by the rule above, corrected for all of them that have a pair of runs.
 
     Args:
         cases: of each claim its direction and size, see :func:`verdict`, and our evidence.
@@ -47,11 +48,14 @@ def judge_together(cases: Sequence[tuple[str, float, Evidence]]) -> tuple[list[f
     Returns:
         The corrected p-values, NaN for a claim that is not tested, and the verdicts.
     """
-    tests = [
-        (evidence.p, shortfall(evidence, direction, size)) if evidence.pairs >= LEAST_SEEDS else (math.nan, math.nan)
-        for direction, size, evidence in cases
-    ]
-    p, short = (holm(pd.Series([pair[place] for pair in tests], dtype=float)).tolist() for place in range(2))
+    begun = [(*sides, evidence) for *sides, evidence in cases if evidence.pairs]
+    # Where the source gives no number, there is no second test.
+    sized = [size for _, size, _ in begun if not math.isnan(size)]
+    judged = [evidence.pairs >= LEAST_SEEDS for *_, evidence in cases]
+    first = pd.Series([evidence.p for *_, evidence in cases], dtype=float)
+    second = pd.Series([shortfall(evidence, *sides) for *sides, evidence in cases], dtype=float)
+    p = holm(first.where(judged), len(begun)).tolist()
+    short = holm(second.where(judged), len(sized)).tolist()
     return p, [verdict(*case, *corrected) for case, *corrected in zip(cases, p, short, strict=True)]
 
 
