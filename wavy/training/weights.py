@@ -11,7 +11,8 @@ import json
 import logging
 import os
 import tempfile
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -133,6 +134,8 @@ def _check_finite(model: nn.Module) -> None:
             raise ValueError(f"{name}: found a number that is not finite, allowed finite ones")
 
 
-def one_trainer(run: LanguageRun) -> AbstractContextManager[None]:
+@contextmanager
+def one_trainer(run: LanguageRun) -> Iterator[None]:
     """Let one process at a time train a run; the others wait, as long as it takes, and then find its weights."""
-    return one_at_a_time(weights_file(run).with_suffix(".lock"), seconds=-1)
+    with one_at_a_time(weights_file(run).with_suffix(".lock"), seconds=-1):
+        yield
