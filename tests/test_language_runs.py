@@ -10,7 +10,7 @@ from wavy.dynamics import MIXED_KINDS
 from wavy.experiments.bert import BertRun, BertStudy
 from wavy.experiments.bert_plans import CLAIMED, bert_run
 from wavy.experiments.glue import GlueRun, GlueStudy
-from wavy.experiments.gpt2 import SEARCHED, Gpt2Run, Gpt2Study
+from wavy.experiments.gpt2 import Gpt2Run, Gpt2Study
 from wavy.results import make_row, run_hash
 from wavy.sweep.progress import Progress, training_cost
 
@@ -135,7 +135,7 @@ def test_the_search_is_the_same_for_all_kinds_and_holds_the_rate_of_the_scale():
     assert GlueStudy(scale="cpu").runs()[0].lr in {run.lr for run in tuned}
     assert len({run.dataset for run in tuned}) == 1
     decoders = Gpt2Study(scale="cpu", plan="search").runs()
-    assert len({run.lr for run in decoders}) == len(decoders) == len(SEARCHED)
+    assert len({run.lr for run in decoders}) == len(decoders) == 5
     assert {run.residual for run in decoders} == {"diffusion"}
     assert set(decoders) & set(Gpt2Study(scale="cpu").runs())
 

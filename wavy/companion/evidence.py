@@ -96,11 +96,9 @@ def prediction_half_width(values: pd.Series) -> float:
     ``t s sqrt(1 + 1/n)`` with the deviation s of n values and Student's t, as for normal values.
     """
     n = len(values)
-    return (
-        float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * values.std(ddof=1) * math.sqrt(1 + 1 / n))
-        if n > 1
-        else math.nan
-    )
+    if n < 2:
+        return math.nan
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * values.std(ddof=1) * math.sqrt(1 + 1 / n))
 
 
 def holm(p: pd.Series, tests: int | None = None) -> pd.Series:

@@ -10,6 +10,7 @@ import pandas as pd
 from wavy.companion.evidence import Evidence, compared_seeds, paired_difference
 from wavy.companion.verdicts import LEAST_SEEDS, judge_together
 
+#: What is told of each claim; the last only where runs have diverged.
 COLUMNS = ("setting", "verdict", "paper", "here", "difference", "p", "seeds", "diverged")
 
 
