@@ -156,6 +156,16 @@ def test_a_published_effect_is_a_gain_where_it_is_to_the_better():
     assert found["gain"].tolist() == better == [True, False, better[2], True]
 
 
+def test_measurements_without_seeds_are_judged_and_filled():
+    row = {"label": "memory", "paper": 10.0, "effect": 8.0, "low": 7.0, "high": 9.0, "verdict": "holds"}
+    figure, axis = plt.subplots()
+    draw_effects(pd.DataFrame([row]), axis)
+    (dot,) = [line for line in axis.lines if line.get_marker() == "o" and len(line.get_xdata()) == 1]
+    assert dot.get_xdata()[0] == row["effect"]
+    assert dot.get_markerfacecolor() == dot.get_color()
+    plt.close(figure)
+
+
 def test_a_figure_has_a_diamond_a_claim_and_a_dot_where_there_are_runs():
     table = rows([0.50, 0.52, 0.51, 0.49, 0.50], [0.51, 0.54, 0.53, 0.50, 0.53])
     few = table[table["seed"] < 2].replace({"side": {"a": "c", "b": "d"}})

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 
-from wavy.companion.figures import DASHES, LABELS, MARKERS, PALETTE, lines, summary, use_house_style
+from wavy.companion.figures import DASHES, LABELS, MARKERS, PALETTE, legend_above, lines, summary, use_house_style
 from wavy.dynamics import KINDS
 
 
@@ -97,6 +97,26 @@ def test_a_bar_stands_beside_a_point_with_one_value(frame):
     lonely = pd.concat([one[one["depth"] == first], one[one["depth"] > first].drop_duplicates("depth")])
     bars = lines(lonely, "depth", "accuracy", spread=("pi", 100)).collections[0].get_segments()
     assert bars[0][0, 1] < bars[0][-1, 1]
+
+
+def test_whole_numbers_have_ticks_at_whole_numbers(frame):
+    axes = lines(frame.replace({"depth": {2: 0, 4: 1, 8: 2}}), "depth", "accuracy")
+    ticks = axes.get_xticks()
+    np.testing.assert_array_equal(ticks, ticks.round())
+    halves = lines(frame.assign(depth=frame["depth"] / 16), "depth", "accuracy").get_xticks()
+    assert (halves != halves.round()).any()
+
+
+def test_a_legend_above_covers_nothing(frame):
+    use_house_style()
+    axes = lines(frame, "depth", "accuracy", spread=("pi", 100))
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    legend_above(axes)
+    axes.figure.canvas.draw()
+    legend = axes.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == names
+    assert legend.get_window_extent().y0 >= axes.bbox.y1
+    assert legend.get_window_extent().x1 <= axes.figure.bbox.x1
 
 
 def test_text_is_readable_on_a_phone(frame):

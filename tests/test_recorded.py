@@ -57,10 +57,9 @@ def test_all_else_stands_in_the_order_of_the_rows():
     ]
 
 
-def test_no_rows_give_the_columns_alone():
-    table = spreads(ROWS.iloc[:0], {"score": "s"})
-    assert list(table.columns) == ["s"]
-    assert len(table) == 0
+def test_no_rows_give_a_line_that_says_so():
+    table = spreads(ROWS.iloc[:0], {"score": "s", "seed": "t"})
+    assert table.to_dict("index") == {"no run": {"s": "–", "t": "–"}}
 
 
 def test_runs_that_diverged_are_counted_where_there_are_any():

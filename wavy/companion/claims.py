@@ -8,6 +8,9 @@ import pandas as pd
 
 from wavy.checks import check_choice
 
+#: What stands in place of the numbers where a source gives none.
+NO_NUMBER = "no number"
+
 
 def load_claims(task: str | None = None) -> pd.DataFrame:
     """All claims, or those of one task.
@@ -31,3 +34,22 @@ def load_claims(task: str | None = None) -> pd.DataFrame:
         return claims
     check_choice("task", task, sorted(claims["task"].unique()))
     return claims[claims["task"] == task]
+
+
+def as_printed(claim: pd.Series) -> str:
+    """The published numbers of a claim, "baseline → variant" with their standard deviations, all with equal decimals.
+
+    Args:
+        claim: a row of :func:`load_claims`.
+    """
+    if pd.isna(claim["variant"]):
+        return NO_NUMBER
+    sides = [[claim[side], claim[f"{side}_std"]] for side in ("baseline", "variant")]
+    known = [[float(value) for value in side if not pd.isna(value)] for side in sides]
+    decimals = max(_decimals(value) for side in known for value in side)
+    return " → ".join(" ± ".join(f"{value:.{decimals}f}" for value in side) for side in known)
+
+
+def _decimals(value: float) -> int:
+    """How many decimals a number has; a table has lost the zeros at the end, which the source may have printed."""
+    return len(f"{value:g}".partition(".")[2])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 
+from wavy.companion.claims import NO_NUMBER
 from wavy.companion.effects import CONTROL
 from wavy.companion.verdicts import LEAST_SEEDS
 
@@ -19,7 +20,7 @@ def effects_view(table: pd.DataFrame) -> pd.DataFrame:
     runs have diverged, a further column says in how many seeds.
     """
     shown = {
-        "paper": table["paper"].map("{:+.2f}".format).replace("+nan", "no number"),
+        "paper": table["paper"].map("{:+.2f}".format).replace("+nan", NO_NUMBER),
         "ours": [_ours(row) for _, row in table.iterrows()],
         "unit": table["unit"],
         "seeds": table["seeds"],
@@ -42,16 +43,17 @@ def draw_effects(table: pd.DataFrame, ax: Axes) -> None:
 
     Args:
         table: effects of one unit. Where nothing was run there is no dot; a dot of fewer seeds than a verdict needs is
-            hollow, one of a single seed has no interval, and that of a control is dark grey.
+            hollow, one of a single seed has no interval, and that of a control is dark grey. A table of measurements
+            that have no seeds goes without that column.
         ax: axes to draw on.
     """
     ax.axvline(0, color="#444444", linewidth=1)
     for place, (_, row) in enumerate(table.iterrows()):
         ax.plot(row["paper"], place - 0.14, marker="D", color=PAPER, ms=7, ls="")
-        if row["seeds"]:
+        if seeds := row.get("seeds", LEAST_SEEDS):
             color = CHANCE if row["verdict"] == CONTROL else OURS
             ax.plot([row["low"], row["high"]], [place + 0.14] * 2, color=color, lw=1.8)
-            face = color if row["seeds"] >= LEAST_SEEDS else "white"
+            face = color if seeds >= LEAST_SEEDS else "white"
             ax.plot(row["effect"], place + 0.14, marker="o", color=color, mfc=face, mew=1.6, ms=7, ls="")
     ax.plot([], [], marker="D", color=PAPER, ls="", label="paper")
     ax.plot([], [], marker="o", color=OURS, ls="", label="ours")

@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from wavy.dynamics import KINDS
 
@@ -45,6 +46,7 @@ def use_house_style() -> None:
             "figure.figsize": (6.4, 4.2),
             "figure.dpi": 150,
             "figure.constrained_layout.use": True,
+            "figure.constrained_layout.h_pad": 0.1,  # keeps a panel's title off the ticks of the panel above
             "font.size": 14,
             "axes.titlesize": 15,
             "axes.labelsize": 14,
@@ -74,7 +76,7 @@ def lines(
 
     Args:
         frame: tidy table with the columns ``x``, ``y`` and ``hue``.
-        x: column of the horizontal axis.
+        x: column of the horizontal axis, which has ticks at whole numbers where they are integers.
         y: column of the vertical axis; rows that share ``x`` and ``hue`` are averaged.
         hue: column of residual kinds, each one of :data:`wavy.dynamics.KINDS`.
         spread: bars around that mean, as seaborn's ``errorbar``: ``"sd"``, ``("pi", 100)`` from least to greatest, or
@@ -106,8 +108,15 @@ def lines(
         markevery=max(1, frame[x].nunique() // 10),  # a marker on every point of a long line would hide it
         ax=ax,
     )
+    if pd.api.types.is_integer_dtype(frame[x]):
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))  # there is no half of a layer
     ax.legend(title=None)
     return ax
+
+
+def legend_above(ax: Axes, columns: int = 3) -> None:
+    """Put the legend above the axes, where it hides no point and no bar."""
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=columns, frameon=False)
 
 
 def summary(frame: pd.DataFrame, y: str | list[str], by: str | list[str] = "residual") -> pd.DataFrame:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from wavy.companion.claims import as_printed
 from wavy.companion.evidence import Evidence, compared_seeds, paired_difference
 from wavy.companion.verdicts import LEAST_SEEDS, judge_together
 
@@ -88,7 +89,7 @@ def _row(
     return {
         "setting": claim["setting"],
         "verdict": word,
-        "paper": _published(claim),
+        "paper": as_printed(claim),
         "here": " → ".join(map(_spread, sides)) if found else "–",
         "difference": f"{evidence.mean:+.1f} [{evidence.low:+.1f}, {evidence.high:+.1f}]" if found else "–",
         "p": f"{p:.2g}" if found else "–",
@@ -104,13 +105,6 @@ def _values(claim: pd.Series, rows: pd.DataFrame, kind: str, metric: str) -> pd.
         return pd.Series(dtype=float)
     chosen = rows[np.logical_and.reduce([rows[key] == value for key, value in keys.items()])]
     return chosen.set_index("seed")[metric].astype(float)
-
-
-def _published(claim: pd.Series) -> str:
-    if pd.isna(claim["variant"]):
-        return "no number"
-    sides = ((claim["baseline"], claim["baseline_std"]), (claim["variant"], claim["variant_std"]))
-    return " → ".join(f"{mean:g}" if pd.isna(std) else f"{mean:g} ± {std:g}" for mean, std in sides)
 
 
 def _spread(values: pd.Series) -> str:

@@ -68,7 +68,7 @@ def mean_and_spread(values: pd.Series, decimals: int | None = None) -> str:
 def spreads(
     rows: pd.DataFrame, names: Mapping[str, str], by: Sequence[str] = ("residual",), decimals: int | None = None
 ) -> pd.DataFrame:
-    """A table of measures, each cell from :func:`mean_and_spread`; of no rows, its columns alone.
+    """A table of measures, each cell from :func:`mean_and_spread`; of no rows, one line that says so.
 
     Where runs have diverged, a last column "diverged" says how many of each row.
 
@@ -80,7 +80,7 @@ def spreads(
         decimals: as in :func:`mean_and_spread`.
     """
     if rows.empty:
-        return pd.DataFrame(columns=list(names.values()))
+        return pd.DataFrame("–", index=["no run"], columns=list(names.values()))
     rows = rows.assign(**{name: _in_order(rows[name]) for name in by})
     table = rows.groupby(list(by), observed=True)[list(names)].agg(mean_and_spread, decimals=decimals)
     table = table.rename(index=LABELS, columns=names)

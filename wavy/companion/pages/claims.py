@@ -12,7 +12,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 from wavy.companion.claim_verdicts import verdicts_on
-from wavy.companion.claims import load_claims
+from wavy.companion.claims import NO_NUMBER, as_printed, load_claims
 from wavy.companion.pages.glued import glued_words
 from wavy.companion.verdicts import NOT_TESTED
 
@@ -96,7 +96,6 @@ def _words(claim: pd.Series) -> str:
 
 
 def _published(claim: pd.Series) -> str:
-    if pd.isna(claim["variant"]):
-        return "no number"
-    unit = "" if pd.isna(claim["unit"]) or claim["unit"] == "1" else f" {claim['unit']}"
-    return f"{claim['baseline']:g} → {claim['variant']:g}{unit}"
+    printed = as_printed(claim)
+    bare = printed == NO_NUMBER or pd.isna(claim["unit"]) or claim["unit"] == "1"
+    return printed if bare else f"{printed} {claim['unit']}"
