@@ -138,9 +138,10 @@ def test_a_short_training_beats_the_largest_class(residual):
     assert not fit.model.training
 
 
-def test_a_loss_that_is_not_finite_is_told_and_nothing_is_made_up():
+def test_a_loss_that_is_not_finite_is_told_and_nothing_is_made_up(caplog):
     metrics = deit_metrics(tiny(lr=1e30, clip=None, warmup_epochs=0.0, precision="float32"))
     assert metrics["diverged"] == 1
+    assert "allowed finite numbers; there is no checkpoint" in caplog.text
     assert metrics["last_loss"] is metrics["test_accuracy"] is metrics["train_loss"] is None
     assert "cosine" not in metrics
 

@@ -15,10 +15,12 @@ from pathlib import Path
 import pytest
 
 from wavy import results, rowfile
-from wavy.companion.gpu import NOTEBOOKS, ROWS, bundle, machine, parcel, processes, studies
+from wavy.companion.gpu import LOGS, NOTEBOOKS, ROWS, bundle, machine, parcel, processes, studies
 from wavy.companion.paths import CompanionError, Layout
 from wavy.experiments import EXPERIMENTS
 from wavy.experiments.transformer import TransformerRun
+
+ROOT = Path(__file__).parents[1]
 
 
 def row(seed: int) -> rowfile.Row:
@@ -202,7 +204,22 @@ def test_a_plan_leaves_rows_notebooks_and_logs(tmp_path):
         assert archive.getnames() == ["transformer.jsonl"]
     with tarfile.open(tmp_path / "out" / NOTEBOOKS) as archive:
         assert archive.getnames() == ["transformer.ipynb"]
-    assert {path.name for path in (tmp_path / "out").glob("*.log")} == {f"{name}.log" for name in ends}
+    with tarfile.open(tmp_path / "out" / LOGS) as archive:
+        assert set(archive.getnames()) == {f"{name}.log" for name in ends}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {ROWS, NOTEBOOKS, LOGS}
+
+
+def test_the_dry_run_has_what_it_starts_with(tmp_path):
+    """The commands of the make target, up to the studies: an experiment that has no runs at the scale ends them."""
+    shown = subprocess.run(["make", "-n", "gpu-dry-run"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    (made,) = re.findall(r"mkdir -p (.*)", shown)
+    (bundle,) = re.findall(r"--bundle (\S+)", shown)
+    assert bundle in {str(ROOT / folder) for folder in made.split()}
+    (tmp_path / "bundle").mkdir()
+    words = ["--bundle", str(tmp_path / "bundle"), "--out", str(tmp_path / "out"), "--scale", "none"]
+    done = subprocess.run([sys.executable, machine.__file__, *words], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "scale: found 'none'" in done.stderr
 
 
 def test_every_experiment_that_a_scale_has_is_run_at_it():

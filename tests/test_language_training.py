@@ -98,9 +98,10 @@ def test_special_tokens_are_read_but_not_predicted():
 
 
 @BOTH
-def test_a_run_that_diverges_has_no_scores(tiny, build, train, metrics, own_cache):  # noqa: F811
+def test_a_run_that_diverges_has_no_scores(tiny, build, train, metrics, own_cache, caplog):  # noqa: F811
     found = metrics(tiny(lr=1e300, clip=1e300, warmup=0.0))
     assert found["diverged"] == 1
+    assert "allowed finite numbers; there is no checkpoint" in caplog.text
     empty = {"last_loss", "step_seconds", "val_loss", "test_perplexity", "cosine", "gap"}
     assert all(found[name] is None for name in empty)
     assert found["val_guess_perplexity"] > 1

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -16,24 +11,16 @@ pytest.importorskip("timm")
 pytest.importorskip("transformers")
 
 import loop_processes
+from launch_kit import launch, needs_gloo
 
-pytestmark = pytest.mark.skipif(
-    not (torch.distributed.is_available() and torch.distributed.is_gloo_available()), reason="torch has no gloo here"
-)
+pytestmark = needs_gloo
 
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """What each of two processes found."""
     folder = tmp_path_factory.mktemp("processes")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--master-addr=127.0.0.1"]
-    command = [sys.executable, *launcher, f"--master-port={port}", loop_processes.__file__, str(folder)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
-    assert done.returncode == 0, done.stderr
+    launch(loop_processes.__file__, str(folder))
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
 
 

@@ -11,9 +11,10 @@ from wavy.training.bert_text import masked_pairs
 from wavy.training.corpora import run_tokenizer
 from wavy.training.device import check_device
 from wavy.training.language import LanguageFit, Report, long_options, recipe_of, timed_fit
-from wavy.training.loop import Setup
+from wavy.training.loop.processes import all_agree
 from wavy.training.precision import seeded
 from wavy.training.pretraining import MaskedPredictor, PretrainingTask
+from wavy.training.requested import requested_setup
 from wavy.training.weights import DivergedError, has_diverged, keep_weights, load_weights, one_trainer
 
 log = logging.getLogger("wavy.training")
@@ -90,7 +91,7 @@ def train_bert(
             else. ``None`` for none.
     """
     check_device(device)
-    setup = Setup(device=device, folder=folder, checkpoint_every=every, evaluate_every=read_every)
+    setup = requested_setup(run, device, folder=folder, checkpoint_every=every, evaluate_every=read_every)
     pairs = masked_pairs(run, "train")
     return timed_fit(
         build_bert(run, device), pretraining_task(run), pairs, recipe_of(run), setup,
@@ -107,9 +108,10 @@ def pretrained_bert(run: BertRun, device: str = "cpu") -> MaskedPredictor:
             not tried again.
     """
     model = _new_bert(run)
-    with one_trainer(run):
-        if not load_weights(model, run):
-            if has_diverged(run):
+    with one_trainer(run, device):
+        # Machines may have caches of their own: what one process lacks, all of them train.
+        if not all_agree(load_weights(model, run), device):
+            if not all_agree(not has_diverged(run), device):
                 raise DivergedError.of(run)
             log.warning("training a BERT %s: its weights are not in the cache", run)
             found = train_bert(run, device, **long_options(run))

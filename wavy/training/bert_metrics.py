@@ -25,7 +25,7 @@ def bert_metrics(run: BertRun, device: str = "cpu") -> dict[str, float | None]:
     A run that starts from one that diverges has diverged, too.
     """
     try:
-        with one_trainer(run):
+        with one_trainer(run, device):
             found = train_bert(run, device, **long_options(run))
             keep_weights(found, run)
     except DivergedError:

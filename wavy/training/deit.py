@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ from wavy.training.loop import ClassTask, NonFinite, Recipe, Setup, fit
 from wavy.training.loop.evaluation import evaluate
 from wavy.training.loop.processes import accelerated
 from wavy.training.precision import mixed_precision
+from wavy.training.requested import requested_setup
+
+log = logging.getLogger("wavy.training")
 
 #: How many training images a trained model is judged on.
 TRAIN_IMAGES = 2000
@@ -72,8 +76,9 @@ def train_deit(
     parts = run_images(run)
     model = build_image_model(run, len(parts["train"].classes), image_side(run, parts["train"]))
     recipe, augmentation = _recipe(run, len(parts["train"])), RECIPES[run.augmentation]
-    setup = Setup(
-        device=device,
+    setup = requested_setup(
+        run,
+        device,
         folder=folder,
         checkpoint_every=_epoch_steps(run, len(parts["train"])) if folder else None,
         workers=min(WORKERS, os.cpu_count() or 1) if device == "cuda" else 0,
@@ -88,7 +93,8 @@ def train_deit(
                 collate=run_collate(run), params_hash=run_hash(run), report=report,
             ).history  # fmt: skip
             metrics["last_loss"] = history["loss"].tail(_epoch_steps(run, len(parts["train"]))).mean().item()
-        except NonFinite:
+        except NonFinite as error:
+            log.warning("%s", error)
             history, metrics = pd.DataFrame(), {"diverged": 1, "last_loss": None}
     metrics["parameters"] = sum(parameter.numel() for parameter in model.parameters())
     metrics["step_seconds"], metrics["step_cpu_seconds"] = median_round(starts)

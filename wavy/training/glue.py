@@ -19,8 +19,9 @@ from wavy.training.device import check_device
 from wavy.training.glue_parts import GlueParts
 from wavy.training.glue_scores import METRICS, glue_metrics, glue_score, selected_epoch
 from wavy.training.language import timed_fit
-from wavy.training.loop import ClassTask, NumberTask, Recipe, Setup, Task
+from wavy.training.loop import ClassTask, NumberTask, Recipe, Task
 from wavy.training.precision import mixed_precision, seeded
+from wavy.training.requested import requested_setup
 from wavy.training.trained_state import attention_measures, state_measures
 from wavy.training.weights import DivergedError
 
@@ -72,7 +73,7 @@ def glue_metrics_of(run: GlueRun, device: str = "cpu") -> dict[str, float | None
     )
     judged = ConcatDataset([parts.held_out, parts.validation])
     task = task_of(run.dataset, len(parts.held_out))
-    setup = Setup(device=device, evaluate_every=a_epoch)
+    setup = requested_setup(run, device, evaluate_every=a_epoch)
     found = timed_fit(
         model, task, parts.train, recipe, setup,
         validation=judged, collate=parts.collate, params_hash=run_hash(run),

@@ -20,9 +20,10 @@ from wavy.training import language
 from wavy.training.corpora import run_documents, run_tokenizer
 from wavy.training.device import check_device
 from wavy.training.language import LanguageFit, Report, long_options, recipe_of, timed_fit
-from wavy.training.loop import Setup, TokenTask
+from wavy.training.loop import TokenTask
 from wavy.training.masking import IGNORED
 from wavy.training.precision import seeded
+from wavy.training.requested import requested_setup
 from wavy.training.trained_state import attention_measures, state_measures
 
 #: Of the choice of blocks that are evaluated; the same for all runs.
@@ -96,7 +97,7 @@ def train_gpt2(
 ) -> LanguageFit:
     """Train the model that ``run`` describes, as :func:`wavy.training.bert.train_bert` does."""
     check_device(device)
-    setup = Setup(device=device, folder=folder, checkpoint_every=every)
+    setup = requested_setup(run, device, folder=folder, checkpoint_every=every)
     return timed_fit(
         build_gpt2(run), TokenTask(causal=True), run_blocks(run, "train"), recipe_of(run), setup,
         report=report, params_hash=run_hash(run),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from wavy.training.loop.finite import NonFinite
 from wavy.training.loop.processes import accelerated
 from wavy.training.loop.seeds import kept_generators
 from wavy.training.precision import mixed_precision
+
+log = logging.getLogger("wavy.training")
 
 #: The training loss of a row is the mean over this share of the steps, the last ones.
 LAST = 0.05
@@ -80,7 +83,8 @@ def timed_fit(
         with kept_generators(), round_starts(model) as steps:
             found = fit(model, task, train, recipe, setup, report=report, **options)
         history, evaluations = found.history, found.evaluations
-    except NonFinite:
+    except NonFinite as error:
+        log.warning("%s", error)
         diverged = 1
     wall, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
     last = max(1, int(LAST * recipe.steps))

@@ -12,7 +12,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import torch
@@ -23,6 +23,7 @@ from wavy.experiments.language_run import LanguageRun
 from wavy.results import run_hash
 from wavy.training.corpora import run_tokenizer
 from wavy.training.language import LanguageFit
+from wavy.training.loop.processes import all_agree, is_main
 
 log = logging.getLogger("wavy.training")
 
@@ -135,7 +136,13 @@ def _check_finite(model: nn.Module) -> None:
 
 
 @contextmanager
-def one_trainer(run: LanguageRun) -> Iterator[None]:
-    """Let one process at a time train a run; the others wait, as long as it takes, and then find its weights."""
-    with one_at_a_time(weights_file(run).with_suffix(".lock"), seconds=-1):
+def one_trainer(run: LanguageRun, device: str = "cpu") -> Iterator[None]:
+    """Let one program at a time train a run; the others wait, as long as it takes, and then find its weights.
+
+    A program of several processes has the lock in its main one, and all of them enter once it is held. (They wait for
+    the main one no longer than torch's time limit of a process group.)
+    """
+    lock = one_at_a_time(weights_file(run).with_suffix(".lock"), seconds=-1) if is_main(device) else nullcontext()
+    with lock:
+        all_agree(True, device)
         yield

@@ -6,5 +6,5 @@
 * ``python -m wavy.companion.gpu.merge`` adds the rows that come back to ``results/``.
 """
 
-#: What comes back: new rows, and executed notebooks.
-ROWS, NOTEBOOKS = "rows.tar.gz", "notebooks.tar.gz"
+#: What comes back: new rows, executed notebooks, and the logs of all commands. Few files, since a loan may count them.
+ROWS, NOTEBOOKS, LOGS = "rows.tar.gz", "notebooks.tar.gz", "logs.tar.gz"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wavy.checks import check_choice
-from wavy.companion.gpu import NOTEBOOKS, ROWS
+from wavy.companion.gpu import LOGS, NOTEBOOKS, ROWS
 from wavy.companion.gpu.parcel import new_rows, pack, standing
 from wavy.companion.gpu.processes import run_side_by_side
 from wavy.companion.paths import Layout
@@ -66,7 +66,7 @@ def run_plan(plan: Plan, layout: Layout, out: Path) -> dict[str, str]:
     Args:
         plan: what to do.
         layout: the checkout; rows are added to its results.
-        out: gets an archive of new rows, one of executed notebooks, and a log for each command.
+        out: gets an archive of new rows, one of executed notebooks, and one of logs, one for each command.
 
     Returns:
         What became of each command.
@@ -76,15 +76,23 @@ def run_plan(plan: Plan, layout: Layout, out: Path) -> dict[str, str]:
     results = layout.root / "results"
     before = standing(results, plan.experiments)
     sweeps = {f"sweep-{name}": plan.sweep(name) for name in plan.experiments}
-    ends = run_side_by_side(sweeps, out, 60 * plan.minutes * SWEEPS)
+    logs = layout.build / "gpu-logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    ends = run_side_by_side(sweeps, logs, 60 * plan.minutes * SWEEPS)
+    _pack_files(out / LOGS, logs, "*.log")
     pack(out / ROWS, new_rows(standing(results, plan.experiments), before))
     executed = layout.build / "gpu"
     names = [name for name in plan.experiments if name in layout.names()]
     notebooks = {f"notebook-{name}": plan.notebook(name, executed / f"{name}.ipynb") for name in names}
-    ends |= run_side_by_side(notebooks, out, end - time.monotonic())
+    ends |= run_side_by_side(notebooks, logs, end - time.monotonic())
+    _pack_files(out / LOGS, logs, "*.log")
     pack(out / ROWS, new_rows(standing(results, plan.experiments), before))
-    pack(out / NOTEBOOKS, {path.name: path.read_bytes() for path in sorted(executed.glob("*.ipynb"))})
+    _pack_files(out / NOTEBOOKS, executed, "*.ipynb")
     return ends
+
+
+def _pack_files(archive: Path, folder: Path, pattern: str) -> None:
+    pack(archive, {path.name: path.read_bytes() for path in sorted(folder.glob(pattern))})
 
 
 def with_scale(scale: str) -> list[str]:

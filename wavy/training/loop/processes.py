@@ -88,6 +88,22 @@ def start_log(accelerator: Accelerator, setup: Setup, step: int) -> None:
         accelerator.init_trackers("", init_kwargs={"tensorboard": {"purge_step": step + 1}})
 
 
+def is_main(device: str) -> bool:
+    """Whether this is the main process, or the only one."""
+    if _launched() == 1:
+        return True
+    with accelerated("no", Setup(device=device)) as accelerator:
+        return accelerator.is_main_process
+
+
+def all_agree(answer: bool, device: str) -> bool:
+    """Whether all processes answer yes. Each waits here for the others."""
+    if _launched() == 1:
+        return answer
+    with accelerated("no", Setup(device=device)) as accelerator:
+        return bool(accelerator.gather(torch.tensor([answer], device=accelerator.device)).all())
+
+
 def to_device(accelerator: Accelerator, batch: Any) -> Any:
     """The tensors of a batch where the model is."""
     from accelerate.utils import send_to_device  # noqa: PLC0415 (an extra)
@@ -96,11 +112,15 @@ def to_device(accelerator: Accelerator, batch: Any) -> Any:
 
 
 def _check(accelerator: Accelerator, precision: str) -> None:
-    launched = int(os.environ.get("WORLD_SIZE", "1"))
-    if accelerator.num_processes != launched:
+    if accelerator.num_processes != (launched := _launched()):
         raise ValueError(f"WORLD_SIZE: found {launched}, but Accelerate finds {accelerator.num_processes} process")
     if precision == "fp16" and accelerator.scaler is None:
         raise ValueError(f"precision: found 'fp16' on {accelerator.device.type}, allowed no, bf16")
+
+
+def _launched() -> int:
+    """How many processes a launcher says that it has started."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def check_share(recipe: Recipe, processes: int) -> None:
