@@ -59,7 +59,8 @@ def glue_metrics(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict
 def glue_score(task: str, metrics: Mapping[str, float]) -> float:
     """The one number of a task: the mean of its metrics.
 
-    For mnli give the metrics of one validation set, and take the mean over both.
+    The metrics of mnli are those of one validation set. Runs here read the matched one; GLUE's own average takes the
+    mean over both.
 
     Raises:
         ValueError: An unknown task.
