@@ -62,13 +62,12 @@ gpu:
 
 # The same at scale quick on the CPU, in a copy of the working tree: rows of a dry run are no results. Nothing is brought
 # along, so the bundle is empty: packages and data are those of this machine.
-DRY_MINUTES ?= 25
 gpu-dry-run: $(INSTALLED)
 	rm -rf _build/gpu-dry-run && mkdir -p _build/gpu-dry-run/tree _build/gpu-dry-run/bundle
 	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents --target-directory _build/gpu-dry-run/tree
 	cd _build/gpu-dry-run/tree && $(abspath $(BIN))/python wavy/companion/gpu/machine.py \
 	  --bundle $(abspath _build/gpu-dry-run/bundle) --out $(abspath _build/gpu-dry-run/out) \
-	  --scale quick --device cpu --jobs 1 --minutes $(DRY_MINUTES)
+	  --scale quick --device cpu --jobs 1 --minutes 25
 
 clean:
 	rm -rf _build
