@@ -1,10 +1,15 @@
-"""A sweep of two runs, the second from the first: ``torchrun launched_sweep.py FILE`` writes its rows."""
+"""A sweep of two runs, the second from the first: ``torchrun launched_sweep.py FILE [LAYER]`` writes its rows.
+
+With the name of a class FSDP shards each layer of it on its own.
+"""
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
+from sharding_kit import sharded
 from wavy.experiments.bert_plans import bert_run
 from wavy.experiments.bert_run import BertRun
 from wavy.sweep import sweep
@@ -20,4 +25,6 @@ def runs() -> list[BertRun]:
 
 
 if __name__ == "__main__":
-    sweep(runs(), bert_metrics, scale="quick", path=Path(sys.argv[1]))
+    file, layer = Path(sys.argv[1]), sys.argv[2:]
+    do = partial(sweep, runs(), bert_metrics, scale="quick", path=file)
+    sharded(do, *layer) if layer else do()

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from unittest.mock import patch
 
 import torch
-from accelerate import FullyShardedDataParallelPlugin
-from accelerate.state import DistributedType, PartialState
 from torch import nn
 
 from loop_kit import Pictures, Points, Sentences, Stop, bert, deit, losses, net, stopping, train, weights
 from pretraining_kit import pretraining
+from sharding_kit import HAS_FSDP_2, sharded
 from wavy.training.loop import ClassTask, NonFinite, Setup, TokenTask
 
 
@@ -68,20 +66,24 @@ ALIKE = {
     "pre-training mix_full without pairs": lambda: pretraining("mix_full", nsp=False),
     "deit light, checkpointed": lambda: pictures("light"),
     "deit full, checkpointed": lambda: pictures("full"),
+    "pre-training full": lambda: pretraining("full", nsp=True),
     "random data": lambda: train(data=Points(noise=True)),
     "unused parameter": lambda: train(Setup(find_unused_parameters=True), Unused()),
     "evaluation": lambda: train(Setup(micro_batch_size=3), task=Positions(), validation=Points(23)),
 }
-
-
-def whole(tensor):
-    """A tensor put together from the parts that processes hold."""
-    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+#: Those of them that are sharded, and the class of the layers that are sharded each on its own.
+SHARDED = [
+    ("deit light, checkpointed", None),
+    ("pre-training light", None),
+    ("deit full, checkpointed", "WavyViTBlock"),
+    ("pre-training full", "WavyBertLayer"),
+    ("pre-training mix_full without pairs", "WavyBertLayer"),
+]
 
 
 def found(run):
     run = run()
-    return run.history.to_numpy(), run.evaluations.to_numpy(), whole(weights(run.model))
+    return run.history.to_numpy(), run.evaluations.to_numpy(), weights(run.model)
 
 
 def resumed(folder):
@@ -93,7 +95,7 @@ def resumed(folder):
             train(setup, net(0.3), task)
     except Stop:
         twice = train(setup, net(0.3))
-        same = torch.equal(*(whole(weights(run.model)) for run in (once, twice)))
+        same = torch.equal(weights(once.model), weights(twice.model))
         return same and losses(once) == losses(twice)
 
 
@@ -104,14 +106,10 @@ def error(call, kind):
         return str(raised)
 
 
-def sharded(run):
-    """A run under FSDP, asked for as a launcher does. Accelerate shards over GPUs alone: the CPUs pass for such."""
-    configured = {"USE_FSDP": "true", "TORCH_DEVICE": "cpu"}
-    environment = {f"ACCELERATE_{name}": value for name, value in configured.items()}
-    environment |= {"FSDP_VERSION": "2", "FSDP_AUTO_WRAP_POLICY": "NO_WRAP"}
-    as_gpus = patch.object(PartialState, "_prepare_backend", lambda *_: ("gloo", DistributedType.MULTI_GPU))
-    with patch.dict(os.environ, environment), as_gpus:
-        return run()
+def spoiled():
+    """How a run ends in which a loss is no number, and the weights that it leaves."""
+    model = net()
+    return error(lambda: train(model=model, data=Spoiled()), NonFinite), weights(model)
 
 
 def lines():
@@ -131,13 +129,16 @@ def others(folder):
     """What concerns several processes alone."""
     results = {
         "resumed": resumed(folder / "resumed"),
-        "spoiled": error(lambda: train(data=Spoiled()), NonFinite),
+        "spoiled": spoiled(),
         "uneven": error(lambda: train(batch_size=7), ValueError),
         "lines": lines(),
         "apart": error(lambda: apart(folder), ValueError),
     }
-    if hasattr(FullyShardedDataParallelPlugin, "fsdp_version"):
-        results["sharded"] = sharded(lambda: found(lambda: pictures("light")))
+    if HAS_FSDP_2:
+        results["sharded"] = {
+            (name, layer): sharded(lambda name=name: found(ALIKE[name]), layer) for name, layer in SHARDED
+        }
+        results["sharded spoiled"] = sharded(spoiled)
         results["sharded resumed"] = sharded(lambda: resumed(folder / "sharded"))
     return results
 

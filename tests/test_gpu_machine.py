@@ -192,18 +192,24 @@ class Small(studies.Plan):
         code = "import sys; from pathlib import Path; p = Path(sys.argv[1]); p.parent.mkdir(parents=True); p.touch()"
         return [sys.executable, "-c", code, str(output)]
 
+    def reader(self, name: str, output: Path) -> list[str]:
+        copy = "import sys; from pathlib import Path; Path(sys.argv[2]).write_bytes(Path(sys.argv[1]).read_bytes())"
+        return [sys.executable, "-c", copy, str(output.with_name("transformer.ipynb")), str(output)]
+
 
 def test_a_plan_leaves_rows_notebooks_and_logs(tmp_path):
     for folder in ("notebooks", "results"):
         (tmp_path / folder).mkdir()
-    (tmp_path / "notebooks" / "transformer.md").write_text("a notebook\n")
-    plan = Small("quick", "cpu", 20.0, 1, ("transformer",), root=tmp_path)
+    for name in ("transformer", "trained"):
+        (tmp_path / "notebooks" / f"{name}.md").write_text("a notebook\n")
+    plan = Small("gpu", "cpu", 20.0, 1, ("transformer",), root=tmp_path)
     ends = studies.run_plan(plan, Layout(tmp_path / "notebooks"), tmp_path / "out")
-    assert ends == {"sweep-transformer": "done", "notebook-transformer": "done"}
+    # What reads the rows of all studies comes last: its command copies what the one before has left.
+    assert ends == {"sweep-transformer": "done", "notebook-transformer": "done", "notebook-trained": "done"}
     with tarfile.open(tmp_path / "out" / ROWS) as archive:
         assert archive.getnames() == ["transformer.jsonl"]
     with tarfile.open(tmp_path / "out" / NOTEBOOKS) as archive:
-        assert archive.getnames() == ["transformer.ipynb"]
+        assert archive.getnames() == ["trained.ipynb", "transformer.ipynb"]
     with tarfile.open(tmp_path / "out" / LOGS) as archive:
         assert set(archive.getnames()) == {f"{name}.log" for name in ends}
     assert {path.name for path in (tmp_path / "out").iterdir()} == {ROWS, NOTEBOOKS, LOGS}
@@ -231,12 +237,18 @@ def test_every_experiment_that_a_scale_has_is_run_at_it():
         assert EXPERIMENTS[name](scale="gpu", device="cuda").runs()
 
 
+def test_notebooks_that_only_read_are_those_of_the_scale():
+    assert studies.readers("gpu") == ["trained"]
+    assert studies.readers("quick") == []
+
+
 def test_the_commands_are_those_of_the_console():
     plan = studies.Plan("gpu", "cuda", 10, 3, ("difformer",))
     sweep = plan.sweep("difformer")
     assert sweep[:5] == [sys.executable, "-m", "wavy", "sweep", "difformer"]
     assert "minutes=3.6" in sweep
-    assert "minutes=2.4" in plan.notebook("difformer", Path("out.ipynb"))
+    assert "minutes=1.8" in plan.notebook("difformer", Path("out.ipynb"))
+    assert plan.reader("trained", Path("out"))[3:] == ["run", "trained", "-p", "scale=gpu", "--output", "out"]
     help_ = subprocess.run([*sweep[:4], "--help"], capture_output=True, text=True, check=True).stdout
     assert "--jobs" in help_
 

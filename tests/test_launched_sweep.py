@@ -1,4 +1,4 @@
-"""A launcher around a sweep: its processes share each run, whose rows and weights are those of one process."""
+"""A launcher around a sweep: its processes share each run, or its weights, too; rows and weights are those of one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ pytest.importorskip("transformers")
 
 import launched_sweep
 from launch_kit import launch, needs_gloo
+from sharding_kit import HAS_FSDP_2
 from wavy import rowfile
 from wavy.training.bert import pretrained_bert
 from wavy.training.bert_metrics import bert_metrics
@@ -20,8 +21,11 @@ pytestmark = needs_gloo
 MEASURES = ("last_loss", "val_loss", "test_hidden_perplexity", "cosine", "gap")
 
 
-def test_two_processes_share_the_runs_of_a_sweep(tmp_path, monkeypatch):
-    launch(launched_sweep.__file__, str(tmp_path / "rows.jsonl"), WAVY_CACHE=str(tmp_path / "two"))
+@pytest.mark.parametrize("layer", [(), ("WavyBertLayer",)], ids=["copied", "sharded"])
+def test_two_processes_share_the_runs_of_a_sweep(tmp_path, monkeypatch, layer):
+    if layer and not HAS_FSDP_2:
+        pytest.skip("this version of accelerate has no FSDP 2")
+    launch(launched_sweep.__file__, str(tmp_path / "rows.jsonl"), *layer, WAVY_CACHE=str(tmp_path / "two"))
     found = [row["metrics"] for row in rowfile.read(tmp_path / "rows.jsonl")]
     runs = launched_sweep.runs()
     assert len(found) == len(runs)

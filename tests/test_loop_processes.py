@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -10,8 +12,11 @@ pytest.importorskip("accelerate")
 pytest.importorskip("timm")
 pytest.importorskip("transformers")
 
+from accelerate.utils import DistributedType
+
 import loop_processes
 from launch_kit import launch, needs_gloo
+from wavy.training.loop.sharding import check_version
 
 pytestmark = needs_gloo
 
@@ -54,17 +59,41 @@ def test_both_processes_go_on_bit_for_bit(both):
     assert [found["resumed"] for found in both] == [True, True]
 
 
-def test_sharded_weights_learn_the_same(both):
+@pytest.fixture
+def sharded(both):
     if "sharded" not in both[0]:
         pytest.skip("this version of accelerate has no FSDP 2")
-    _near(both, "sharded", "deit light, checkpointed")
+    return [found["sharded"] for found in both]
+
+
+@pytest.mark.parametrize("case", loop_processes.SHARDED, ids=str)
+def test_sharded_weights_learn_the_same(sharded, case):
+    _near(sharded, case, case[0])
+
+
+def test_the_first_version_of_fsdp_is_refused():
+    configured = SimpleNamespace(distributed_type=DistributedType.FSDP, is_fsdp2=False)
+    with pytest.raises(ValueError, match=r"^fsdp_version: found 1 in Accelerate's configuration, allowed 2$"):
+        check_version(configured)
+
+
+@pytest.mark.usefixtures("sharded")
+def test_sharded_weights_go_on_bit_for_bit(both):
     assert [found["sharded resumed"] for found in both] == [True, True]
 
 
 def test_what_one_process_finds_ends_both(both):
-    first, second = (found["spoiled"] for found in both)
+    (first, weights), (second, others) = (found["spoiled"] for found in both)
     assert first == second
     assert "found loss nan" in first
+    assert torch.equal(weights, others)
+
+
+@pytest.mark.usefixtures("sharded")
+def test_sharded_weights_are_whole_also_where_the_loss_is_no_number(both):
+    for (message, weights), (plain, expected) in ((found["sharded spoiled"], found["spoiled"]) for found in both):
+        assert message == plain
+        torch.testing.assert_close(weights, expected)
 
 
 def test_a_batch_that_cannot_be_shared_is_refused(both):

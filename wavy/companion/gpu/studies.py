@@ -1,8 +1,8 @@
-"""The studies of the book in two stages: sweeps side by side, then the notebooks that read their rows.
+"""The studies of the book in three stages: sweeps, their notebooks, and notebooks that read the rows of several.
 
-Each stage has a share of the time. A sweep is told when to start no new run, and is killed at the end of the stage: a
-row is written as soon as its run ends, so what has been reached stands. Then the notebooks of the studies are executed
-side by side, at the same scale.
+Each stage has a share of the time, and does its work side by side, all at one scale. A sweep is told when to start no
+new run, and is killed at the end of the stage: a row is written as soon as its run ends, so what has been reached
+stands.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from wavy.checks import check_choice
 from wavy.companion.gpu import LOGS, NOTEBOOKS, ROWS
@@ -22,8 +23,8 @@ from wavy.companion.paths import Layout
 from wavy.experiments import EXPERIMENTS
 from wavy.training.runners import RUNNERS
 
-#: Share of the time for the sweeps; the notebooks get what is left.
-SWEEPS = 0.6
+#: Shares of the time for the sweeps and for their notebooks; what is left is for notebooks that only read.
+SWEEPS, STUDIES = 0.6, 0.3
 #: Part of a stage after which no new run is started.
 LAST_START = 0.6
 
@@ -52,12 +53,20 @@ class Plan:
 
     def notebook(self, name: str, output: Path) -> list[str]:
         """The command that executes a notebook, with the runs that are still missing if there is time for them."""
-        return [*self._wavy("run", name, 1 - SWEEPS), "--output", str(output)]
+        return [*self._wavy("run", name, STUDIES), "--output", str(output)]
+
+    def reader(self, name: str, output: Path) -> list[str]:
+        """The command that executes a notebook which runs nothing itself."""
+        return [*_wavy("run", name, scale=self.scale), "--output", str(output)]
 
     def _wavy(self, command: str, name: str, share: float) -> list[str]:
-        values = {"scale": self.scale, "device": self.device, "minutes": f"{self.minutes * share * LAST_START:g}"}
-        settings = [word for key, value in values.items() for word in ("-p", f"{key}={value}")]
-        return [sys.executable, "-m", "wavy", command, name, *settings]
+        minutes = f"{self.minutes * share * LAST_START:g}"
+        return _wavy(command, name, scale=self.scale, device=self.device, minutes=minutes)
+
+
+def _wavy(command: str, name: str, **values: str) -> list[str]:
+    settings = [word for key, value in values.items() for word in ("-p", f"{key}={value}")]
+    return [sys.executable, "-m", "wavy", command, name, *settings]
 
 
 def run_plan(plan: Plan, layout: Layout, out: Path) -> dict[str, str]:
@@ -72,7 +81,7 @@ def run_plan(plan: Plan, layout: Layout, out: Path) -> dict[str, str]:
         What became of each command.
     """
     out.mkdir(parents=True, exist_ok=True)
-    end = time.monotonic() + 60 * plan.minutes
+    start = time.monotonic()
     results = layout.root / "results"
     before = standing(results, plan.experiments)
     sweeps = {f"sweep-{name}": plan.sweep(name) for name in plan.experiments}
@@ -84,7 +93,10 @@ def run_plan(plan: Plan, layout: Layout, out: Path) -> dict[str, str]:
     executed = layout.build / "gpu"
     names = [name for name in plan.experiments if name in layout.names()]
     notebooks = {f"notebook-{name}": plan.notebook(name, executed / f"{name}.ipynb") for name in names}
-    ends |= run_side_by_side(notebooks, logs, end - time.monotonic())
+    ends |= run_side_by_side(notebooks, logs, start + 60 * plan.minutes * (SWEEPS + STUDIES) - time.monotonic())
+    names = [name for name in readers(plan.scale) if name in layout.names()]
+    notebooks = {f"notebook-{name}": plan.reader(name, executed / f"{name}.ipynb") for name in names}
+    ends |= run_side_by_side(notebooks, logs, start + 60 * plan.minutes - time.monotonic())
     _pack_files(out / LOGS, logs, "*.log")
     pack(out / ROWS, new_rows(standing(results, plan.experiments), before))
     _pack_files(out / NOTEBOOKS, executed, "*.ipynb")
@@ -103,6 +115,12 @@ def with_scale(scale: str) -> list[str]:
     """
     check_choice("scale", scale, dict.fromkeys(known for name in RUNNERS for known in EXPERIMENTS[name].scales))
     return [name for name in RUNNERS if scale in EXPERIMENTS[name].scales]
+
+
+def readers(scale: str) -> list[str]:
+    """The notebooks that read recorded rows of a scale, and train nothing."""
+    fields = {name: EXPERIMENTS[name].model_fields.get("scale") for name in EXPERIMENTS if name not in RUNNERS}
+    return [name for name, field in fields.items() if field and scale in get_args(field.annotation)]
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -18,6 +18,7 @@ from wavy.training.loop.options import Recipe, Setup
 from wavy.training.loop.processes import accelerated, check_same_start, check_share, prepared, start_log
 from wavy.training.loop.record import Record
 from wavy.training.loop.seeds import derived_seed, seed_everything
+from wavy.training.loop.sharding import whole_afterwards
 from wavy.training.loop.stepping import Stepping
 from wavy.training.loop.tasks import Task
 from wavy.training.loop.trainable import check_trainable
@@ -61,8 +62,10 @@ def fit(
     the run's own, whatever that configuration says, for they change what is computed. Several processes on CPUs are
     started by ``torchrun``; ``accelerate launch`` starts only one there.
 
-    FSDP has been run on CPUs alone, in version 2 and without wrapped layers. The model stays sharded after it. Version
-    2 refuses transformers' BERT with a head for masked tokens, the stock one too, since two of its biases are one.
+    FSDP has been run on CPUs alone, in version 2, with the model sharded as a whole or layer by layer
+    (``FSDP_TRANSFORMER_CLS_TO_WRAP=WavyBertLayer``). The model is whole again afterwards. With torch from 2.13 on,
+    Accelerate refuses a bare BERT with a head for masked tokens, the stock one too, since two of its biases are one;
+    :class:`wavy.training.pretraining.MaskedPredictor` is not refused.
 
     Args:
         model: trained in place; called by the task.
@@ -91,7 +94,11 @@ def fit(
         if examples is not None and not len(examples):
             raise ValueError(f"{name}: found no examples, allowed at least one")
     check_trainable(model, recipe.precision)
-    with accelerated(recipe.precision, setup) as accelerator, alone_in(setup.folder, accelerator.is_main_process):
+    with (
+        accelerated(recipe.precision, setup) as accelerator,
+        alone_in(setup.folder, accelerator.is_main_process),
+        whole_afterwards(accelerator, model) as trained,
+    ):
         processes = accelerator.num_processes
         check_share(recipe, processes)
         facts = {"params_hash": params_hash, "parameters": sum(weights.numel() for weights in model.parameters())}
@@ -101,8 +108,10 @@ def fit(
         record = Record(**earlier) if earlier else Record()
         check_same_start(accelerator, record.step)
         seed_everything(derived_seed(recipe.seed, accelerator.process_index))
-        optimizer = torch.optim.AdamW(parameter_groups(model, recipe.weight_decay), recipe.lr, recipe.betas, recipe.eps)
-        with prepared(accelerator, model, optimizer) as (wrapped, optimizer):
+        optimizer = torch.optim.AdamW(
+            parameter_groups(trained, recipe.weight_decay), recipe.lr, recipe.betas, recipe.eps
+        )
+        with prepared(accelerator, trained, optimizer) as (wrapped, optimizer):
             if earlier:
                 checkpoints.load(accelerator)
             start_log(accelerator, setup, record.step)
