@@ -24,7 +24,7 @@ def notebook(tmp_path):
         return new_output("display_data", {PREFIX + mime: value}, metadata={"scrapbook": {"name": name}})
 
     outputs = [glued("figure", "image/png", base64.b64encode(PICTURE).decode()), glued("number", "text/plain", "3")]
-    outputs += [glued("claim_a_b", "text/plain", "'holds'"), glued("claim_a_b_in_GPT_2", "text/plain", '"isn\'t run"')]
+    outputs += [glued("claim_a_b", "text/plain", "'holds'"), glued("claim_a_b_in_GPT__2", "text/plain", '"isn\'t run"')]
     path = tmp_path / "waves.ipynb"
     nbformat.write(new_notebook(cells=[new_code_cell("x", outputs=outputs)]), path)
     return path
@@ -60,13 +60,13 @@ def test_reading_time_grows_with_the_words_alone():
 
 
 def test_glued_words_are_the_strings_alone(notebook):
-    assert glued_words(notebook) == {"claim_a_b": "holds", "claim_a_b_in_GPT_2": "isn't run"}
+    assert glued_words(notebook) == {"claim_a_b": "holds", "claim_a_b_in_GPT__2": "isn't run"}
 
 
 def test_a_verdict_is_found_under_the_key_of_its_claim_and_model(notebook):
     glued = glued_words(notebook)
     assert claim_key("a-b", "GPT-2") in glued
-    assert verdicts_on("a-b", glued) == {"": "holds", "GPT 2": "isn't run"}
+    assert verdicts_on("a-b", glued) == {"": "holds", "GPT-2": "isn't run"}
     assert verdicts_on("a", glued) == verdicts_on("a-b-in", glued) == {}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from wavy.companion.recorded import by_rate, layer_cosines, mean_and_spread, recorded, spreads
+from wavy.companion.recorded import by_rate, layer_cosines, mean_and_spread, minutes_a_run, recorded, spreads
 from wavy.experiments.deit_plans import deit_run
 from wavy.results import make_row
 from wavy.rowfile import append
@@ -111,3 +111,8 @@ def test_a_measure_by_rate_and_kind_is_missing_where_no_run_is_recorded(layout):
     assert table["full"].to_dict() == {1e-3: 0.125, 2e-3: 0.5}
     assert table["diffusion"].dropna().to_dict() == {2e-3: 0.25}
     assert by_rate(runs, "other").isna().all(axis=None)
+
+
+@pytest.mark.parametrize(("seconds", "said"), [([240.0, 899.0, 600.0], "4 to 15"), ([60.0], "1 to 1"), ([], "–")])
+def test_the_shortest_and_the_longest_run_are_told_in_minutes(seconds, said):
+    assert minutes_a_run(pd.DataFrame({"seconds": seconds})) == f"minutes a run, one core: {said}"

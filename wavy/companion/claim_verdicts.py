@@ -12,8 +12,11 @@ PREFIX = "claim_"
 
 
 def claim_key(claim: str, where: str = "") -> str:
-    """The key of a claim's verdict, in a model where there are several: letters, digits and underscores alone."""
-    return PREFIX + _word(claim) + (IN + _word(where) if where else "")
+    """The key of a claim's verdict, in a model where there are several: letters, digits and underscores alone.
+
+    Two underscores stand for a hyphen in the model's name, one for anything else.
+    """
+    return PREFIX + _word(claim) + (IN + _word(where.replace("-", "__")) if where else "")
 
 
 def glue_claims(found: pd.Series, where: str = "") -> None:
@@ -33,7 +36,11 @@ def verdicts_on(claim: str, glued: dict[str, str]) -> dict[str, str]:
     """The verdicts on a claim among all that a notebook has glued: model (or nothing) -> verdict."""
     key = claim_key(claim)
     found = {name.removeprefix(key): value for name, value in glued.items() if re.fullmatch(f"{key}({IN}.*)?", name)}
-    return {name.removeprefix(IN).replace("_", " "): value for name, value in found.items()}
+    return {_model(name.removeprefix(IN)): value for name, value in found.items()}
+
+
+def _model(word: str) -> str:
+    return word.replace("__", "-").replace("_", " ")
 
 
 def _word(text: str) -> str:

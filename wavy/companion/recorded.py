@@ -90,6 +90,16 @@ def spreads(
     return table
 
 
+def minutes_a_run(rows: pd.DataFrame) -> str:
+    """How long the shortest and the longest run took, in one line; a dash where there is none.
+
+    Args:
+        rows: one row a run, with the column ``seconds``.
+    """
+    least, most = rows["seconds"].agg(["min", "max"]) / 60 if len(rows) else (None, None)
+    return f"minutes a run, one core: {'–' if least is None else f'{least:.0f} to {most:.0f}'}"
+
+
 def layer_cosines(rows: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
     """The mean cosine of each state of each run, one row a state.
 
