@@ -61,6 +61,14 @@ def test_the_legend_has_the_groups_that_are_there_in_the_order_of_the_styles(ax)
     assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["diffusion", "light wave"]
 
 
+def test_the_axes_of_a_figure_share_one_legend(ax):
+    other = ax.figure.add_axes((0, 0, 0.1, 0.1))
+    for axes, frame in ((ax, FRAME), (other, FRAME.replace("light", "full"))):
+        dots(frame, "test", "setting", "residual", KIND_STYLES, axes)
+    (legend,) = ax.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["diffusion", "light wave", "full wave"]
+
+
 def test_dots_of_one_row_do_not_hide_each_other(ax):
     frame = pd.DataFrame([("a", kind, 50.0) for kind in KINDS], columns=["setting", "residual", "test"])
     dots(frame, "test", "setting", "residual", KIND_STYLES, ax)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from wavy.companion.figures import LABELS, MARKERS, PALETTE
 
@@ -62,6 +63,8 @@ def dots(
 ) -> None:
     """Draw the mean of each row and group as a dot, and a line from its least to its greatest value.
 
+    The figure gets one legend, of the groups in all of its axes.
+
     Args:
         frame: tidy table with the columns named below.
         value: column of the horizontal axis.
@@ -91,4 +94,12 @@ def dots(
     ax.set_yticks(range(len(rows)), rows)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.grid(axis="y", visible=False)
-    ax.figure.legend(loc="outside upper center", ncols=3, frameon=False)
+    _one_legend(ax.figure)
+
+
+def _one_legend(figure: Figure) -> None:
+    drawn = [handle for ax in figure.axes for handle in ax.get_legend_handles_labels()[0]]
+    handles = {handle.get_label(): handle for handle in drawn}
+    for earlier in list(figure.legends):
+        earlier.remove()
+    figure.legend(handles=list(handles.values()), loc="outside upper center", ncols=3, frameon=False)
