@@ -14,7 +14,7 @@ from wavy.data import DataUnavailable
 from wavy.data.images import load_images
 from wavy.dynamics import KINDS, MIXED_KINDS
 from wavy.experiments.deit import DeitRun, DeitStudy
-from wavy.experiments.deit_plans import PLANS, PUBLISHED_THETA, SIDES, PlanName, deit_run, variant
+from wavy.experiments.deit_plans import FULL_RATE, PLANS, PUBLISHED_THETA, SIDES, PlanName, deit_run, variant
 from wavy.experiments.deit_run import PIXELS, Remedy
 
 
@@ -44,7 +44,9 @@ def test_the_search_varies_the_learning_rate_alone():
     assert len({run.model_copy(update={"lr": 1.0}) for run in runs}) == 1
     # The rate of all other runs is one of those that were tried.
     waves = runs_of("cpu", "rates")
-    others = {run.lr for run in runs_of("cpu") if run not in (*runs, *waves)}
+    own = runs_of("cpu", "own_rate")
+    assert {(run.residual, run.lr) for run in own} == {("full", FULL_RATE)}
+    others = {run.lr for run in runs_of("cpu") if run not in (*runs, *waves, *own)}
     assert len(others) == 1
     assert others < {run.lr for run in runs}
     # The waves are tried at all of them, too.
