@@ -127,3 +127,10 @@ def test_unknown_names_are_refused():
     ):
         with pytest.raises(ValueError, match=r"found '(imdb|last)', allowed "):
             call()
+
+
+def test_a_prediction_between_classes_is_refused():
+    with pytest.raises(
+        ValueError, match=r"^predictions: found 0\.4, allowed classes, which are whole numbers, for rte$"
+    ):
+        glue_metrics("rte", [0.4, 1.0], [0, 1])

@@ -52,6 +52,25 @@ def test_a_run_gives_the_same_row_again(task, toys):
     assert glue.glue_metrics_of(tiny(task, seed=1))["last_loss"] != first["last_loss"]
 
 
+def told_by_a_word(task, split):
+    """Sentences of which every other one has the word that the label asks for, somewhere after the first place."""
+    count = 300 if split == "train" else 60
+    rng = np.random.default_rng(len(split))
+    words = [word for word in WORDS if word != "graph"]
+    texts = [[*rng.choice(words, size=rng.integers(3, 7))] for _ in range(count)]
+    for text in texts[::2]:
+        text[rng.integers(1, len(text))] = "graph"
+    labels = np.array(["graph" in text for text in texts], dtype=np.int64)
+    return GlueData(task, split, [" ".join(text) for text in texts], None, labels, ("no", "yes"), "toy")
+
+
+@pytest.mark.parametrize("kind", ["diffusion", "full"])
+def test_a_fine_tuned_model_learns_what_a_label_depends_on(kind, own_cache, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(glue_parts, "load_glue", told_by_a_word)
+    found = glue.glue_metrics_of(tiny("cola", kind, epochs=20, lr=3e-3))
+    assert found["score"] > found["guess_score"] + 0.5
+
+
 def test_a_run_whose_pretraining_diverges_has_diverged(toys):
     run = tiny().model_copy(update={"pretraining": tiny_bert("light", lr=1e30, clip=1e30)})
     assert glue.glue_metrics_of(run) == {"diverged": 1}

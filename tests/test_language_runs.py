@@ -69,7 +69,7 @@ def test_all_kinds_share_all_but_the_kind(study):
 
 @every_study
 def test_a_value_given_twice_is_refused(study):
-    with pytest.raises(ValidationError, match="each value may stand there once"):
+    with pytest.raises(ValidationError, match=r"found light more than once, allowed each value once"):
         study(residuals=("light", "light"))
 
 

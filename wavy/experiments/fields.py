@@ -20,8 +20,9 @@ def worded(name: str, value: object) -> str:
 
 def unique(values: tuple | None) -> tuple | None:
     """A validator: each value may stand there once."""
-    if values is not None and len(set(values)) < len(values):
-        raise ValueError("each value may stand there once")
+    twice = [str(value) for value in dict.fromkeys(values or ()) if values.count(value) > 1]
+    if twice:
+        raise ValueError(f"found {', '.join(twice)} more than once, allowed each value once")
     return values
 
 

@@ -23,7 +23,9 @@ class LanguageRun(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     dataset: Corpus = "wikitext2"
-    limit: int | None = Field(None, ge=1, description="characters of the text, over all splits; None for all of it")
+    limit: int | None = Field(
+        None, ge=1, description="characters of a split, of a streamed text of training; None for all"
+    )
     vocab_size: int = Field(8192, ge=1, description="tokens of the vocabulary trained on the text; 30522 is BERT's own")
     residual: Kind = "diffusion"
     depth: Depth = 12

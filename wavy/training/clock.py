@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,9 @@ from statistics import median
 from typing import NamedTuple
 
 from torch import nn
+
+from wavy.training.loop.options import Recipe, Setup
+from wavy.training.loop.processes import launched
 
 
 class Clock(NamedTuple):
@@ -20,19 +25,20 @@ class Clock(NamedTuple):
 
 
 @contextmanager
-def round_starts(model: nn.Module) -> Iterator[list[Clock]]:
+def round_starts(model: nn.Module, calls: int = 1) -> Iterator[list[Clock]]:
     """Collect the times at which the rounds of a model in training begin.
 
     Args:
-        model: called once in training mode in each round.
+        model: called in training mode.
+        calls: so many times in each round.
 
     Yields:
         A list that grows by one a round.
     """
-    starts = []
+    starts, count = [], itertools.count()
 
     def note(model: nn.Module, inputs: tuple) -> None:
-        if model.training:
+        if model.training and next(count) % calls == 0:
             starts.append(Clock(time.perf_counter(), time.process_time()))
 
     handle = model.register_forward_pre_hook(note)
@@ -40,6 +46,12 @@ def round_starts(model: nn.Module) -> Iterator[list[Clock]]:
         yield starts
     finally:
         handle.remove()
+
+
+def calls_a_step(recipe: Recipe, setup: Setup) -> int:
+    """How often a step passes a micro-batch through the model, in each process."""
+    share = max(1, recipe.batch_size // launched())
+    return math.ceil(share / (setup.micro_batch_size or share))
 
 
 def median_round(starts: list[Clock]) -> Clock | tuple[None, None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,14 +18,14 @@ from wavy.data.images import SPLITS, ImageData, load_images
 from wavy.experiments.deit_run import DeitRun
 from wavy.results import run_hash
 from wavy.training.augment import RECIPES
-from wavy.training.clock import median_round, round_starts
+from wavy.training.clock import calls_a_step, median_round, round_starts
+from wavy.training.deit_recipe import check_even, deit_recipe, epoch_steps, images_at_once
 from wavy.training.device import check_device
 from wavy.training.image_examples import ImageExample, collate_images, evaluation_examples, training_examples
 from wavy.training.image_models import build_image_model
-from wavy.training.loop import ClassTask, NonFinite, Recipe, Setup, fit
+from wavy.training.loop import ClassTask, NonFinite, Setup, fit
 from wavy.training.loop.evaluation import evaluate
 from wavy.training.loop.processes import accelerated
-from wavy.training.precision import mixed_precision
 from wavy.training.requested import requested_setup
 
 log = logging.getLogger("wavy.training")
@@ -75,24 +75,26 @@ def train_deit(
     check_device(device)
     parts = run_images(run)
     model = build_image_model(run, len(parts["train"].classes), image_side(run, parts["train"]))
-    recipe, augmentation = _recipe(run, len(parts["train"])), RECIPES[run.augmentation]
+    recipe, augmentation = deit_recipe(run, len(parts["train"])), RECIPES[run.augmentation]
     setup = requested_setup(
         run,
         device,
         folder=folder,
-        checkpoint_every=_epoch_steps(run, len(parts["train"])) if folder else None,
+        checkpoint_every=epoch_steps(run, len(parts["train"])) if folder else None,
         workers=min(WORKERS, os.cpu_count() or 1) if device == "cuda" else 0,
     )
-    mixed = augmentation.mixup or augmentation.cutmix
+    mixed = bool(augmentation.mixup or augmentation.cutmix)
+    setup = replace(setup, micro_batch_size=images_at_once(setup.micro_batch_size, augmentation.repeats, mixed))
+    check_even(recipe, augmentation.repeats, mixed)
     task = ClassTask(smoothing=0.0 if mixed else run.smoothing)
     metrics: dict[str, float | None] = {"diverged": 0}
-    with round_starts(model) as starts:
+    with round_starts(model, calls_a_step(recipe, setup)) as starts:
         try:
             history = fit(
                 model, task, training_examples(parts["train"], augmentation, run.size), recipe, setup,
                 collate=run_collate(run), params_hash=run_hash(run), report=report,
             ).history  # fmt: skip
-            metrics["last_loss"] = history["loss"].tail(_epoch_steps(run, len(parts["train"]))).mean().item()
+            metrics["last_loss"] = history["loss"].tail(epoch_steps(run, len(parts["train"]))).mean().item()
         except NonFinite as error:
             log.warning("%s", error)
             history, metrics = pd.DataFrame(), {"diverged": 1, "last_loss": None}
@@ -110,31 +112,12 @@ def image_side(run: DeitRun, data: ImageData) -> int:
     return run.size or data.images[0].shape[0]
 
 
-def _epoch_steps(run: DeitRun, images: int) -> int:
-    return max(1, round(images / run.batch_size))
-
-
-def _recipe(run: DeitRun, images: int) -> Recipe:
-    epoch = _epoch_steps(run, images)
-    return Recipe(
-        steps=run.epochs * epoch,
-        batch_size=run.batch_size // RECIPES[run.augmentation].repeats,
-        lr=run.lr,
-        weight_decay=run.weight_decay,
-        schedule="cosine",
-        warmup=min(round(run.warmup_epochs * epoch), run.epochs * epoch - 1),
-        clip=run.clip,
-        precision=mixed_precision(run.precision),
-        seed=run.seed,
-    )
-
-
 def _judge(model: nn.Module, run: DeitRun, data: ImageData, setup: Setup) -> dict[str, float]:
     examples = evaluation_examples(data, RECIPES[run.augmentation], run.size)
     with accelerated("no", setup) as accelerator:
         return evaluate(
             accelerator, model, ClassTask(), examples,
-            batch_size=run.batch_size, collate=run_collate(run), workers=setup.workers,
+            batch_size=setup.micro_batch_size or run.batch_size, collate=run_collate(run), workers=setup.workers,
         )  # fmt: skip
 
 

@@ -53,6 +53,8 @@ def glue_metrics(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict
         )
     if not np.isfinite(predictions).all():
         raise ValueError("predictions: found NaN or an infinite number, allowed finite ones")
+    if task != "stsb" and (broken := predictions[predictions != np.round(predictions)]).size:
+        raise ValueError(f"predictions: found {broken[0]:g}, allowed classes, which are whole numbers, for {task}")
     return {metric: float(_MEASURES[metric](labels, predictions)) for metric in METRICS[task]}
 
 

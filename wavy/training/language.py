@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from wavy.experiments.language_run import LanguageRun
-from wavy.training.clock import round_starts
+from wavy.training.clock import calls_a_step, round_starts
 from wavy.training.long_runs import checkpoint_folder
 from wavy.training.loop import Recipe, Setup, Task, fit
 from wavy.training.loop.evaluation import evaluate
@@ -22,6 +22,7 @@ from wavy.training.loop.finite import NonFinite
 from wavy.training.loop.processes import accelerated
 from wavy.training.loop.seeds import kept_generators
 from wavy.training.precision import mixed_precision
+from wavy.training.requested import micro_batch_size
 
 log = logging.getLogger("wavy.training")
 
@@ -80,7 +81,7 @@ def timed_fit(
     history, evaluations, diverged = pd.DataFrame(), pd.DataFrame(), 0
     start = time.perf_counter(), time.process_time()
     try:
-        with kept_generators(), round_starts(model) as steps:
+        with kept_generators(), round_starts(model, calls_a_step(recipe, setup)) as steps:
             found = fit(model, task, train, recipe, setup, report=report, **options)
         history, evaluations = found.history, found.evaluations
     except NonFinite as error:
@@ -105,8 +106,9 @@ def measured(
 
     The half precision of a run holds while it trains, and in the evaluations between its steps.
     """
+    at_once = micro_batch_size() or run.batch_size
     with accelerated(mixed_precision(run.precision), Setup(device=device)) as accelerator:
-        return evaluate(accelerator, model, task, examples, batch_size=run.batch_size, collate=collate)
+        return evaluate(accelerator, model, task, examples, batch_size=at_once, collate=collate)
 
 
 def fitted_metrics(

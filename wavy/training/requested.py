@@ -34,12 +34,17 @@ def requested_setup(run: BaseModel, device: str, **options: Any) -> Setup:
     return Setup(
         device=device,
         log_dir=logs and logs / f"{run.experiment}-{run_hash(run)}",
-        micro_batch_size=_micro_batch_size(),
+        micro_batch_size=micro_batch_size(),
         **options,
     )
 
 
-def _micro_batch_size() -> int | None:
+def micro_batch_size() -> int | None:
+    """Examples that pass a model at once, at most, in training and in measuring; ``None`` where nothing is asked for.
+
+    Raises:
+        ValueError: the variable is no whole number from 1 on.
+    """
     value = os.environ.get(MICRO_BATCH, "")
     if value and not (value.isdecimal() and int(value)):
         raise ValueError(f"the environment variable {MICRO_BATCH}: found {value!r}, allowed a whole number >= 1")

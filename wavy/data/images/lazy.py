@@ -65,7 +65,8 @@ def decode(content: bytes) -> np.ndarray:
         with pillow.open(io.BytesIO(content)) as image:
             return np.array(image.convert("RGB"))
     except (OSError, SyntaxError) as error:
-        raise ValueError(f"image: {' '.join(str(error).split())}") from error
+        kind = type(error).__name__
+        raise ValueError(f"image: found {len(content)} bytes that are no image ({kind}), allowed an image") from error
 
 
 def stack(images: Images) -> np.ndarray:

@@ -101,4 +101,4 @@ class Setup:
         if self.device is not None:
             check_device(self.device)
         if self.checkpoint_every and not self.folder:
-            raise ValueError("folder: found None, but checkpoint_every needs one")
+            raise ValueError("folder: found None, allowed a folder where checkpoint_every is given")

@@ -90,7 +90,7 @@ def start_log(accelerator: Accelerator, setup: Setup, step: int) -> None:
 
 def is_main(device: str) -> bool:
     """Whether this is the main process, or the only one."""
-    if _launched() == 1:
+    if launched() == 1:
         return True
     with accelerated("no", Setup(device=device)) as accelerator:
         return accelerator.is_main_process
@@ -98,7 +98,7 @@ def is_main(device: str) -> bool:
 
 def all_agree(answer: bool, device: str) -> bool:
     """Whether all processes answer yes. Each waits here for the others."""
-    if _launched() == 1:
+    if launched() == 1:
         return answer
     with accelerated("no", Setup(device=device)) as accelerator:
         return bool(accelerator.gather(torch.tensor([answer], device=accelerator.device)).all())
@@ -112,14 +112,14 @@ def to_device(accelerator: Accelerator, batch: Any) -> Any:
 
 
 def _check(accelerator: Accelerator, precision: str) -> None:
-    if accelerator.num_processes != (launched := _launched()):
-        raise ValueError(f"WORLD_SIZE: found {launched}, but Accelerate finds {accelerator.num_processes} process")
+    if accelerator.num_processes != launched():
+        raise ValueError(f"WORLD_SIZE: found {launched()}, but Accelerate finds {accelerator.num_processes} process")
     if precision == "fp16" and accelerator.scaler is None:
         raise ValueError(f"precision: found 'fp16' on {accelerator.device.type}, allowed no, bf16")
 
 
-def _launched() -> int:
-    """How many processes a launcher says that it has started."""
+def launched() -> int:
+    """How many processes a launcher says that it has started; 1 without one."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
